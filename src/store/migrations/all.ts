@@ -1,0 +1,4 @@
+/** The migrations in the order in which they run; a new one goes to the end. */
+import { Migration20261130PushChain } from './20261130-push-chain.ts';
+
+export const migrations = [Migration20261130PushChain];

@@ -1,0 +1,332 @@
+/** Statements on `fi_async_task`: one function each. Who may call which, when, is `tasks/`. */
+import type { StageName } from '../domain/stage.ts';
+import { Activation, TaskStatus } from '../domain/task-status.ts';
+import type { Sql, SqlValue } from './sql.ts';
+
+/** A task to be accepted (ENG-3). */
+export interface TaskSeed {
+  readonly stage: StageName;
+  readonly taskType: string;
+  /** Unique over all tasks, at most 160 characters. */
+  readonly taskCode: string;
+  readonly businessKey: string;
+  readonly data: object;
+  /** '0' where the work belongs to no partner. */
+  readonly partnerOrgId: string;
+  /** '0' where the work comes from no push. */
+  readonly pushId: string;
+  readonly maxRetryCount: number;
+}
+
+/** A task as it stands. Instants are the database's, as text in UTC. */
+export interface TaskRow {
+  readonly id: string;
+  readonly taskType: string;
+  readonly taskCode: string;
+  readonly businessKey: string;
+  readonly taskData: unknown;
+  readonly status: number;
+  readonly finalResult: string | null;
+  readonly activation: number;
+  readonly retryCount: number;
+  readonly maxRetryCount: number;
+  readonly nextExecuteTime: string;
+  readonly runningAttempt: number;
+  readonly requestGeneration: number;
+  readonly crashCount: number;
+  readonly stage: StageName;
+  readonly partnerOrgId: string;
+  readonly pushId: string;
+  readonly slotNo: number | null;
+  readonly slotFence: string | null;
+  readonly worker: string | null;
+  readonly manuallyDue: number;
+  readonly busySince: string | null;
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
+  readonly result: unknown;
+  readonly startedTime: string | null;
+  readonly finishedTime: string | null;
+  readonly createTime: string;
+  readonly updateTime: string;
+}
+
+const TASK_COLUMNS = `id, task_type taskType, task_code taskCode, business_key businessKey, task_data taskData, status,
+  final_result finalResult, activation, retry_count retryCount, max_retry_count maxRetryCount,
+  next_execute_time nextExecuteTime, running_attempt runningAttempt, request_generation requestGeneration,
+  crash_count crashCount, stage, partner_org_id partnerOrgId, push_id pushId, slot_no slotNo, slot_fence slotFence,
+  worker, manually_due manuallyDue, busy_since busySince, error_code errorCode, error_message errorMessage, result,
+  started_time startedTime, finished_time finishedTime, create_time createTime, update_time updateTime`;
+
+/** ENG-3: `ON DUPLICATE KEY UPDATE id = id`, not INSERT IGNORE, which hides other errors and makes two acceptors deadlock. */
+export async function insertTasksIfAbsent(sql: Sql, seeds: readonly TaskSeed[]): Promise<void> {
+  if (seeds.length === 0) return;
+  const rows: SqlValue[] = seeds.map((seed) => [
+    seed.taskType,
+    seed.taskCode,
+    seed.businessKey,
+    JSON.stringify(seed.data),
+    seed.maxRetryCount,
+    seed.stage,
+    seed.partnerOrgId,
+    seed.pushId,
+  ]);
+  const tuple = '(?, ?, ?, ?, ?, ?, ?, ?, NOW(3))';
+  await sql.change(
+    `INSERT INTO fi_async_task
+       (task_type, task_code, business_key, task_data, max_retry_count, stage, partner_org_id, push_id, next_execute_time)
+     VALUES ${rows.map(() => tuple).join(', ')}
+     ON DUPLICATE KEY UPDATE id = id`,
+    (rows as SqlValue[][]).flat(),
+  );
+}
+
+export interface TaskIdentity {
+  readonly id: string;
+  readonly taskCode: string;
+  readonly taskType: string;
+  readonly businessKey: string;
+  readonly status: number;
+}
+
+export async function listTaskIdentities(sql: Sql, codes: readonly string[]): Promise<TaskIdentity[]> {
+  if (codes.length === 0) return [];
+  return sql.many<TaskIdentity>(
+    `SELECT id, task_code taskCode, task_type taskType, business_key businessKey, status
+       FROM fi_async_task WHERE task_code IN (?)`,
+    [codes],
+  );
+}
+
+export async function findTaskByCode(sql: Sql, code: string): Promise<TaskRow | null> {
+  return sql.maybeOne<TaskRow>(`SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE task_code = ?`, [code]);
+}
+
+export async function listTasksById(sql: Sql, ids: readonly string[]): Promise<TaskRow[]> {
+  if (ids.length === 0) return [];
+  return sql.many<TaskRow>(`SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE id IN (?) ORDER BY id`, [ids]);
+}
+
+/**
+ * ENG-8: the due tasks of one partner at one stage, locked, in the order of the claiming index; rows that another
+ * transaction holds are passed over. `NOW(3)`, since `SYSDATE` would defeat the index.
+ */
+export async function lockDueTasks(
+  sql: Sql,
+  where: { stage: StageName; partnerOrgId: string; limit: number },
+): Promise<TaskRow[]> {
+  return sql.many<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task FORCE INDEX (idx_task_claim)
+      WHERE claimable = 1 AND stage = ? AND partner_org_id = ? AND next_execute_time <= NOW(3)
+      ORDER BY next_execute_time, retry_count, id LIMIT ${where.limit} FOR UPDATE SKIP LOCKED`,
+    [where.stage, where.partnerOrgId],
+  );
+}
+
+/** ENG-8: by primary key, of tasks that this transaction has locked. */
+export async function markRunning(
+  sql: Sql,
+  ids: readonly string[],
+  holder: { slotNo: number; fence: string; worker: string },
+): Promise<void> {
+  await sql.changeExactly(
+    ids.length,
+    'claiming tasks',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.RUNNING}, running_attempt = running_attempt + 1, slot_no = ?, slot_fence = ?, worker = ?,
+            manually_due = 0, error_code = NULL, error_message = NULL,
+            started_time = NOW(3), update_time = NOW(3)
+      WHERE id IN (?)`,
+    [holder.slotNo, holder.fence, holder.worker, ids],
+  );
+}
+
+/** Names the task and the run of it that may write (ENG-10). */
+export interface TaskRun {
+  readonly id: string;
+  readonly runningAttempt: number;
+}
+
+/** `id IN (…) AND status = RUNNING AND running_attempt = its own`: the condition of every terminal write. */
+function runningAs(runs: readonly TaskRun[]): { condition: string; values: SqlValue[] } {
+  const sorted = [...runs].sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+  const attempts = new Set(sorted.map((run) => run.runningAttempt));
+  const ids = sorted.map((run) => run.id);
+  if (attempts.size === 1) {
+    return {
+      condition: `id IN (?) AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
+      values: [ids, sorted[0]!.runningAttempt],
+    };
+  }
+  const arms = sorted.map(() => 'WHEN ? THEN ?').join(' ');
+  return {
+    condition: `id IN (?) AND status = ${TaskStatus.RUNNING} AND running_attempt = CASE id ${arms} END`,
+    values: [ids, ...sorted.flatMap((run) => [run.id, run.runningAttempt])],
+  };
+}
+
+/** Locks the rows of these runs; fewer than asked for means that the right to some was lost (LCK-10, ACC-3). */
+export async function lockRunningTasks(sql: Sql, runs: readonly TaskRun[]): Promise<TaskRow[]> {
+  const { condition, values } = runningAs(runs);
+  return sql.many<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE ${condition} ORDER BY id FOR UPDATE`,
+    values,
+  );
+}
+
+export async function finishIfRunning(
+  sql: Sql,
+  runs: readonly TaskRun[],
+  end: { finalResult: string; result: object | null },
+): Promise<void> {
+  const { condition, values } = runningAs(runs);
+  await sql.changeExactly(
+    runs.length,
+    'finishing tasks',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, busy_since = NULL, error_code = NULL,
+            error_message = NULL, finished_time = NOW(3), update_time = NOW(3)
+      WHERE ${condition}`,
+    [end.finalResult, end.result === null ? null : JSON.stringify(end.result), ...values],
+  );
+}
+
+/** SNP-2: only if no newer request came since the claim; the caller hands the others back. */
+export async function finishIfGeneration(
+  sql: Sql,
+  run: TaskRun & { requestGeneration: number },
+  end: { finalResult: string; result: object | null },
+): Promise<boolean> {
+  const hit = await sql.change(
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, busy_since = NULL, error_code = NULL,
+            error_message = NULL, finished_time = NOW(3), update_time = NOW(3)
+      WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ? AND request_generation = ?`,
+    [
+      end.finalResult,
+      end.result === null ? null : JSON.stringify(end.result),
+      run.id,
+      run.runningAttempt,
+      run.requestGeneration,
+    ],
+  );
+  return hit === 1;
+}
+
+/** ENG-13: one failure more; `retryable: false` uses up all attempts. */
+export async function failIfRunning(
+  sql: Sql,
+  run: TaskRun,
+  failure: { code: string; message: string; retryable: boolean; dueInMs: number },
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'failing a task',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.FAILED}, final_result = NULL,
+            retry_count = IF(? = 1, retry_count + 1, GREATEST(retry_count + 1, max_retry_count)),
+            error_code = ?, error_message = ?, busy_since = NULL,
+            next_execute_time = NOW(3) + INTERVAL ? MICROSECOND, update_time = NOW(3)
+      WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
+    [
+      failure.retryable ? 1 : 0,
+      failure.code.slice(0, 40),
+      failure.message.slice(0, 1000),
+      failure.dueInMs * 1000,
+      run.id,
+      run.runningAttempt,
+    ],
+  );
+}
+
+export interface HandBack {
+  /** When it is due again; 0 is now. */
+  readonly dueInMs: number;
+  /** ENG-13: the work waits for a lease or guard of another. */
+  readonly busy?: boolean;
+  /** ACC-10: shown while it waits; kept as the task's last error. */
+  readonly error?: { code: string; message: string };
+  readonly finalResult?: 'RUNNING';
+}
+
+/** A graceful hand-back counts neither a failure nor a crash (ENG-11, ENG-13). */
+export async function handBackIfRunning(sql: Sql, runs: readonly TaskRun[], back: HandBack): Promise<void> {
+  const { condition, values } = runningAs(runs);
+  await sql.changeExactly(
+    runs.length,
+    'handing tasks back',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.PENDING}, final_result = ?, busy_since = ${back.busy === true ? 'COALESCE(busy_since, NOW(3))' : 'NULL'},
+            error_code = ?, error_message = ?, next_execute_time = NOW(3) + INTERVAL ? MICROSECOND, update_time = NOW(3)
+      WHERE ${condition}`,
+    [
+      back.finalResult ?? null,
+      back.error?.code.slice(0, 40) ?? null,
+      back.error?.message.slice(0, 1000) ?? null,
+      back.dueInMs * 1000,
+      ...values,
+    ],
+  );
+}
+
+/** ENG-14: PENDING and STOPPED, not claimable until resumed; no failure. */
+export async function stopIfRunning(sql: Sql, runs: readonly TaskRun[]): Promise<void> {
+  const { condition, values } = runningAs(runs);
+  await sql.changeExactly(
+    runs.length,
+    'stopping tasks',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.PENDING}, activation = ${Activation.STOPPED}, busy_since = NULL, update_time = NOW(3)
+      WHERE ${condition}`,
+    values,
+  );
+}
+
+/** For good: all attempts are used up with it (LCK-23). */
+export async function cancelIfRunning(
+  sql: Sql,
+  run: TaskRun,
+  reason: { code: string; message: string },
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'cancelling a running task',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.CANCELLED}, retry_count = max_retry_count, error_code = ?, error_message = ?,
+            busy_since = NULL, finished_time = NOW(3), update_time = NOW(3)
+      WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
+    [reason.code.slice(0, 40), reason.message.slice(0, 1000), run.id, run.runningAttempt],
+  );
+}
+
+/** The progress of a task that works in several transactions; recorded progress forgives crashes (ENG-11). */
+export async function recordProgressIfRunning(sql: Sql, run: TaskRun, taskData: object): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'recording progress',
+    `UPDATE fi_async_task SET task_data = ?, crash_count = 0, update_time = NOW(3)
+      WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
+    [JSON.stringify(taskData), run.id, run.runningAttempt],
+  );
+}
+
+/**
+ * ENG-11: the tasks of a lost slot. Back to PENDING with one crash more; at the limit FAILED, `CRASHED`, for good.
+ * The condition on the fence leaves alone what has been claimed again since. Returns how many were rescued.
+ */
+export async function rescueTasks(
+  sql: Sql,
+  lost: { ids: readonly string[]; fence: string; crashesMax: number },
+): Promise<number> {
+  if (lost.ids.length === 0) return 0;
+  return sql.change(
+    `UPDATE fi_async_task
+        SET error_code = IF(crash_count + 1 >= ?, 'CRASHED', error_code),
+            error_message = IF(crash_count + 1 >= ?, CONCAT('The process died ', crash_count + 1, ' times while it did this work'), error_message),
+            retry_count = IF(crash_count + 1 >= ?, GREATEST(retry_count, max_retry_count), retry_count),
+            status = IF(crash_count + 1 >= ?, ${TaskStatus.FAILED}, ${TaskStatus.PENDING}),
+            crash_count = crash_count + 1, next_execute_time = NOW(3), update_time = NOW(3)
+      WHERE id IN (?) AND status = ${TaskStatus.RUNNING} AND slot_fence = ?`,
+    [lost.crashesMax, lost.crashesMax, lost.crashesMax, lost.crashesMax, lost.ids, lost.fence],
+  );
+}
