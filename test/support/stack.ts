@@ -1,0 +1,46 @@
+// What every test run stands on: a fresh MySQL and Redis, started once before the first test and stopped after
+// the last. Addresses given in DATABASE_URL and REDIS_URL are used instead.
+//
+// ROOFTALLY_TEST_DATABASE=mariadb (or mysql) insists on one kind of database.
+
+import type { Runner } from 'mocha';
+import { type Stack, startStack } from '../../src/stack/embedded-stack.ts';
+import type { DatabaseFlavour } from '../../src/stack/programs.ts';
+import { complainIfStillOpen } from './still-open.ts';
+
+let running: Stack | null = null;
+
+/** The stack the tests run on, for those that stop and start its servers. */
+export function getStack(): Stack {
+  if (!running) throw new Error('the stack is started by mocha, see .mocharc.json');
+  return running;
+}
+
+export async function mochaGlobalSetup(): Promise<void> {
+  running = await startStack({
+    purpose: 'test',
+    fresh: true,
+    databaseUrl: process.env.DATABASE_URL,
+    redisUrl: process.env.REDIS_URL,
+    searchPath: process.env.PATH,
+    flavour: process.env.ROOFTALLY_TEST_DATABASE as DatabaseFlavour | undefined,
+    log: (line) => console.log(`  ${line}`),
+  });
+  process.env.DATABASE_URL = running.databaseUrl;
+  process.env.REDIS_URL = running.redisUrl;
+  console.log(`  Tests run on ${describe(running)}`);
+}
+
+export async function mochaGlobalTeardown(this: Runner): Promise<void> {
+  const { passes = 0, failures = 0 } = this.stats ?? {};
+  const ranOn = running ? describe(running) : 'nothing';
+  await running?.stop();
+  running = null;
+  console.log(`Tests ran on ${ranOn}`);
+  console.log(`${passes} passed, ${failures} failed`);
+  complainIfStillOpen();
+}
+
+function describe(stack: Stack): string {
+  return `${stack.databaseVersion} (${stack.origin}) and ${stack.redisVersion}`;
+}
