@@ -1,0 +1,40 @@
+// What `npm test` does, in order; the first step that fails ends it.
+//
+// Arguments go to mocha, and then the checks before it are left out: `npm test -- --grep ENG-9` is for working
+// on one thing. Without arguments everything runs.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch, PROJECT_FOLDER } from './launch.mjs';
+
+/** Names of scripts in package.json, so that each can be run alone too. */
+const CHECKS = [
+  { heading: 'Types', script: 'types' },
+  { heading: 'Lint', script: 'lint' },
+  { heading: 'Who imports whom', script: 'lint:imports' },
+];
+const TESTS = { heading: 'Tests', script: 'mocha' };
+/** Not in .mocharc.json: mocha would add it to the files that are named, instead of leaving it out. */
+const ALL_TESTS = 'test/**/*.test.ts';
+
+async function main(mochaArgs) {
+  const scripts = JSON.parse(readFileSync(join(PROJECT_FOLDER, 'package.json'), 'utf8')).scripts;
+  const steps = mochaArgs.length > 0 ? [TESTS] : [...CHECKS, TESTS];
+  for (const { heading, script } of steps) {
+    console.log(`\n── ${heading} (npm run ${script})`);
+    const [program, ...args] = scripts[script].split(' ');
+    if (script === TESTS.script) args.push(...mochaArgs, ...(namesFiles(mochaArgs) ? [] : [ALL_TESTS]));
+    const code = await launch(program, args, { folder: PROJECT_FOLDER });
+    if (code !== 0) {
+      console.error(`\n── ${heading}: FAILED (code ${code}). Nothing after it was run.`);
+      return code;
+    }
+  }
+  return 0;
+}
+
+function namesFiles(mochaArgs) {
+  return mochaArgs.some((arg) => arg.endsWith('.test.ts') || existsSync(join(PROJECT_FOLDER, arg)));
+}
+
+process.exitCode = await main(process.argv.slice(2));
