@@ -107,19 +107,26 @@ export async function listTasksById(sql: Sql, ids: readonly string[]): Promise<T
   return sql.many<TaskRow>(`SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE id IN (?) ORDER BY id`, [ids]);
 }
 
+/** A due task with how long it has been due, in microseconds by the database's clock. */
+export type DueTask = TaskRow & { readonly waitedUs: string };
+
 /**
  * ENG-8: the due tasks of one partner at one stage, locked, in the order of the claiming index; rows that another
- * transaction holds are passed over. `NOW(3)`, since `SYSDATE` would defeat the index.
+ * transaction holds are passed over, and a pause of stage or partner leaves none (ENG-14). `NOW(3)`, since `SYSDATE`
+ * would defeat the index.
  */
 export async function lockDueTasks(
   sql: Sql,
   where: { stage: StageName; partnerOrgId: string; limit: number },
-): Promise<TaskRow[]> {
-  return sql.many<TaskRow>(
-    `SELECT ${TASK_COLUMNS} FROM fi_async_task FORCE INDEX (idx_task_claim)
+): Promise<DueTask[]> {
+  return sql.many<DueTask>(
+    `SELECT ${TASK_COLUMNS}, TIMESTAMPDIFF(MICROSECOND, next_execute_time, NOW(3)) waitedUs
+       FROM fi_async_task FORCE INDEX (idx_task_claim)
       WHERE claimable = 1 AND stage = ? AND partner_org_id = ? AND next_execute_time <= NOW(3)
+        AND (SELECT COUNT(*) FROM stage_control c WHERE c.stage = ? AND c.paused = 1) = 0
+        AND (SELECT COUNT(*) FROM partner p WHERE p.partner_org_id = ? AND p.paused = 1) = 0
       ORDER BY next_execute_time, retry_count, id LIMIT ${where.limit} FOR UPDATE SKIP LOCKED`,
-    [where.stage, where.partnerOrgId],
+    [where.stage, where.partnerOrgId, where.stage, where.partnerOrgId],
   );
 }
 
@@ -191,26 +198,41 @@ export async function finishIfRunning(
   );
 }
 
-/** SNP-2: only if no newer request came since the claim; the caller hands the others back. */
-export async function finishIfGeneration(
+/**
+ * SNP-2: finishes the runs whose request generation is still the claimed one; for the others a newer request came
+ * meanwhile, and they are PENDING again. Returns how many those were.
+ */
+export async function finishOrRenew(
   sql: Sql,
-  run: TaskRun & { requestGeneration: number },
+  runs: readonly (TaskRun & { readonly requestGeneration: number })[],
   end: { finalResult: string; result: object | null },
-): Promise<boolean> {
-  const hit = await sql.change(
+): Promise<number> {
+  const { condition, values } = runningAs(runs);
+  const generations = runs.map(() => 'WHEN ? THEN ?').join(' ');
+  const finished = await sql.change(
     `UPDATE fi_async_task
         SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, busy_since = NULL, error_code = NULL,
             error_message = NULL, finished_time = NOW(3), update_time = NOW(3)
-      WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ? AND request_generation = ?`,
+      WHERE ${condition} AND request_generation = CASE id ${generations} END`,
     [
       end.finalResult,
       end.result === null ? null : JSON.stringify(end.result),
-      run.id,
-      run.runningAttempt,
-      run.requestGeneration,
+      ...values,
+      ...runs.flatMap((run) => [run.id, run.requestGeneration]),
     ],
   );
-  return hit === 1;
+  const renewed = runs.length - finished;
+  if (renewed > 0) {
+    await sql.changeExactly(
+      renewed,
+      'renewing tasks that were asked for again',
+      `UPDATE fi_async_task
+          SET status = ${TaskStatus.PENDING}, busy_since = NULL, next_execute_time = NOW(3), update_time = NOW(3)
+        WHERE ${condition}`,
+      values,
+    );
+  }
+  return renewed;
 }
 
 /** ENG-13: one failure more; `retryable: false` uses up all attempts. */
@@ -266,6 +288,16 @@ export async function handBackIfRunning(sql: Sql, runs: readonly TaskRun[], back
       back.dueInMs * 1000,
       ...values,
     ],
+  );
+}
+
+/** What a slot still has in hand when it is given up in good order: due at once, nothing counted (ENG-11). */
+export async function handBackHeld(sql: Sql, ids: readonly string[], fence: string): Promise<number> {
+  if (ids.length === 0) return 0;
+  return sql.change(
+    `UPDATE fi_async_task SET status = ${TaskStatus.PENDING}, next_execute_time = NOW(3), update_time = NOW(3)
+      WHERE id IN (?) AND status = ${TaskStatus.RUNNING} AND slot_fence = ?`,
+    [ids, fence],
   );
 }
 
@@ -328,5 +360,83 @@ export async function rescueTasks(
             crash_count = crash_count + 1, next_execute_time = NOW(3), update_time = NOW(3)
       WHERE id IN (?) AND status = ${TaskStatus.RUNNING} AND slot_fence = ?`,
     [lost.crashesMax, lost.crashesMax, lost.crashesMax, lost.crashesMax, lost.ids, lost.fence],
+  );
+}
+
+/** Manual run (ENG-4): due now, whatever its due time and retry limit; neither end states nor what a live holder has. */
+export async function markManuallyDue(sql: Sql, ids: readonly string[]): Promise<number> {
+  if (ids.length === 0) return 0;
+  return sql.change(
+    `UPDATE fi_async_task SET manually_due = 1, next_execute_time = NOW(3), update_time = NOW(3)
+      WHERE id IN (?) AND status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED}) AND activation = ${Activation.ACTIVE}`,
+    [ids],
+  );
+}
+
+/** Stops what is not running; a running one is asked by `requestStop` (ENG-14). */
+export async function stopIfWaiting(sql: Sql, id: string): Promise<boolean> {
+  const hit = await sql.change(
+    `UPDATE fi_async_task SET activation = ${Activation.STOPPED}, update_time = NOW(3)
+      WHERE id = ? AND status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED})`,
+    [id],
+  );
+  return hit === 1;
+}
+
+export async function resumeIfStopped(sql: Sql, id: string): Promise<boolean> {
+  const hit = await sql.change(
+    `UPDATE fi_async_task SET activation = ${Activation.ACTIVE}, next_execute_time = NOW(3), update_time = NOW(3)
+      WHERE id = ? AND activation = ${Activation.STOPPED} AND status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED})`,
+    [id],
+  );
+  return hit === 1;
+}
+
+/** For good, with a reason; only what is not running (ENG-14). */
+export async function cancelIfWaiting(sql: Sql, id: string, reason: string): Promise<boolean> {
+  const hit = await sql.change(
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.CANCELLED}, retry_count = max_retry_count, error_code = 'CANCELLED', error_message = ?,
+            finished_time = NOW(3), update_time = NOW(3)
+      WHERE id = ? AND status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED})`,
+    [reason.slice(0, 1000), id],
+  );
+  return hit === 1;
+}
+
+export async function lockTaskByCode(sql: Sql, code: string): Promise<TaskRow | null> {
+  return sql.maybeOne<TaskRow>(`SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE task_code = ? FOR UPDATE`, [
+    code,
+  ]);
+}
+
+/** ENG-4: by codes and business keys, a union, in order of id. */
+export async function listTasksBySelectors(
+  sql: Sql,
+  selectors: { codes: readonly string[]; businessKeys: readonly string[]; stage: StageName; limit: number },
+): Promise<TaskRow[]> {
+  const arms: string[] = [];
+  const values: SqlValue[] = [];
+  if (selectors.codes.length > 0) {
+    arms.push('task_code IN (?)');
+    values.push(selectors.codes);
+  }
+  if (selectors.businessKeys.length > 0) {
+    arms.push('business_key IN (?)');
+    values.push(selectors.businessKeys);
+  }
+  if (arms.length === 0) return [];
+  return sql.many<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE (${arms.join(' OR ')}) AND stage = ? ORDER BY id LIMIT ${selectors.limit}`,
+    [...values, selectors.stage],
+  );
+}
+
+/** What an automatic run would take now, for a manual run without selectors (ENG-4, LCK-5). */
+export async function listDueTasks(sql: Sql, stage: StageName, limit: number): Promise<TaskRow[]> {
+  return sql.many<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task FORCE INDEX (idx_task_claim)
+      WHERE claimable = 1 AND stage = ? AND next_execute_time <= NOW(3) ORDER BY next_execute_time, retry_count, id LIMIT ${limit}`,
+    [stage],
   );
 }

@@ -1,0 +1,42 @@
+/** What the engine tells whoever measures it. Called after commits only, so that a success told is a success (COV-4). */
+import type { StageName } from '../domain/stage.ts';
+
+export type TaskEndLabel =
+  | 'succeeded'
+  | 'failed'
+  | 'failed-for-good'
+  | 'postponed'
+  | 'continued'
+  | 'cancelled'
+  | 'stopped'
+  | 'handed-back';
+
+export interface Observer {
+  claimed(stage: StageName, tasks: number, waitedMs: readonly number[]): void;
+  /** A slot could not be taken: another holds it. */
+  claimLost(stage: StageName): void;
+  ended(stage: StageName, end: TaskEndLabel, tasks: number, runMs: number): void;
+  fenced(stage: StageName): void;
+  /** Tasks given back because their slot was lost. */
+  rescued(stage: StageName, tasks: number): void;
+  batchHalved(stage: StageName): void;
+  conflict(): void;
+  kicked(stage: StageName, outcome: 'sent' | 'failed' | 'off'): void;
+  scanned(found: number, dead: number, tookMs: number): void;
+  /** Something that should not fail did, and the work goes on. */
+  trouble(where: string, error: unknown): void;
+}
+
+/** Hears nothing; for tools that run without metrics. */
+export const silentObserver: Observer = {
+  claimed() {},
+  claimLost() {},
+  ended() {},
+  fenced() {},
+  rescued() {},
+  batchHalved() {},
+  conflict() {},
+  kicked() {},
+  scanned() {},
+  trouble() {},
+};

@@ -1,0 +1,176 @@
+/** Statements on `stage_slot`: a partner's rights to work at a stage (ENG-5). */
+import type { StageName } from '../domain/stage.ts';
+import type { Sql } from './sql.ts';
+
+export interface SlotKey {
+  readonly stage: StageName;
+  readonly partnerOrgId: string;
+  readonly slotNo: number;
+}
+
+/** A slot as held: whoever shows holder and fence, in lease, may work; nobody else. */
+export interface SlotRight extends SlotKey {
+  readonly holder: string;
+  readonly fence: string;
+}
+
+interface FreeSlot {
+  readonly holder: string | null;
+  readonly fence: string;
+  readonly taskIds: readonly string[] | null;
+  readonly retired: number;
+}
+
+const BY_KEY = 'stage = ? AND partner_org_id = ? AND slot_no = ?';
+const keyOf = (slot: SlotKey) => [slot.stage, slot.partnerOrgId, slot.slotNo];
+
+/**
+ * Locks the slot if nobody holds it or its lease is over; null if it is held, locked (its holder is at work: locked
+ * means taken) or not there. `SYSDATE`, since `NOW` is the statement's start, before it waited.
+ */
+export async function lockSlotIfFree(sql: Sql, slot: SlotKey): Promise<FreeSlot | null> {
+  return sql.maybeOne<FreeSlot>(
+    `SELECT holder, fence, task_ids taskIds, retired FROM stage_slot
+      WHERE ${BY_KEY} AND (holder IS NULL OR lease_end <= SYSDATE(3)) FOR UPDATE SKIP LOCKED`,
+    keyOf(slot),
+  );
+}
+
+/** Of a slot that this transaction has locked: a new holder, a higher fence, a fresh lease. */
+export async function takeLockedSlot(sql: Sql, right: SlotRight, leaseMs: number): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'taking a slot',
+    `UPDATE stage_slot SET holder = ?, fence = ?, lease_end = SYSDATE(3) + INTERVAL ? MICROSECOND, taken_at = SYSDATE(3),
+            task_ids = NULL
+      WHERE ${BY_KEY} AND fence < ?`,
+    [right.holder, right.fence, leaseMs * 1000, ...keyOf(right), right.fence],
+  );
+}
+
+/**
+ * ENG-9: the first statement of all work that writes. True: the row is locked to the end of the transaction, and
+ * that lock is the right, however long the work takes. False: fenced. A lease that ends now is over.
+ */
+export async function lockSlotIfHeld(sql: Sql, right: SlotRight): Promise<boolean> {
+  const row = await sql.maybeOne(
+    `SELECT slot_no FROM stage_slot
+      WHERE ${BY_KEY} AND holder = ? AND fence = ? AND lease_end > SYSDATE(3) FOR UPDATE`,
+    [...keyOf(right), right.holder, right.fence],
+  );
+  return row !== null;
+}
+
+/** The last write of every claim and work transaction: no timer renews a slot (ENG-5). */
+export async function extendSlotIfHeld(
+  sql: Sql,
+  right: SlotRight,
+  leaseMs: number,
+  taskIds: readonly string[],
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'extending a slot',
+    `UPDATE stage_slot SET lease_end = SYSDATE(3) + INTERVAL ? MICROSECOND, task_ids = ?
+      WHERE ${BY_KEY} AND holder = ? AND fence = ?`,
+    [leaseMs * 1000, JSON.stringify(taskIds), ...keyOf(right), right.holder, right.fence],
+  );
+}
+
+/** The batch in hand, of a slot that this transaction has locked. */
+export async function readTaskIds(sql: Sql, slot: SlotKey): Promise<readonly string[]> {
+  const row = await sql.one<{ taskIds: readonly string[] | null }>(
+    `SELECT task_ids taskIds FROM stage_slot WHERE ${BY_KEY}`,
+    keyOf(slot),
+  );
+  return row.taskIds ?? [];
+}
+
+/** Gives the slot back; a retired one is removed. False: it was another's already. */
+export async function releaseSlotIfHeld(sql: Sql, right: SlotRight): Promise<boolean> {
+  const held = [...keyOf(right), right.holder, right.fence];
+  const released = await sql.change(
+    `UPDATE stage_slot SET holder = NULL, lease_end = NULL, task_ids = NULL WHERE ${BY_KEY} AND holder = ? AND fence = ?`,
+    held,
+  );
+  await sql.change(`DELETE FROM stage_slot WHERE ${BY_KEY} AND retired = 1 AND holder IS NULL`, keyOf(right));
+  return released === 1;
+}
+
+export async function removeLockedSlot(sql: Sql, slot: SlotKey): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'removing a retired slot',
+    `DELETE FROM stage_slot WHERE ${BY_KEY}`,
+    keyOf(slot),
+  );
+}
+
+/** Makes the partner's slots 1…cap of a stage exist and retires those above (a lowered cap). */
+export async function setSlotCount(
+  sql: Sql,
+  stage: StageName,
+  partnerOrgId: string,
+  cap: number,
+): Promise<void> {
+  const numbers = Array.from({ length: cap }, (_, index) => index + 1);
+  if (numbers.length > 0) {
+    await sql.change(
+      `INSERT INTO stage_slot (stage, partner_org_id, slot_no) VALUES ${numbers.map(() => '(?, ?, ?)').join(', ')}
+       ON DUPLICATE KEY UPDATE retired = 0`,
+      numbers.flatMap((slotNo) => [stage, partnerOrgId, slotNo]),
+    );
+  }
+  await sql.change(
+    'UPDATE stage_slot SET retired = 1 WHERE stage = ? AND partner_org_id = ? AND slot_no > ?',
+    [stage, partnerOrgId, cap],
+  );
+  await sql.change(
+    'DELETE FROM stage_slot WHERE stage = ? AND partner_org_id = ? AND slot_no > ? AND retired = 1 AND holder IS NULL',
+    [stage, partnerOrgId, cap],
+  );
+}
+
+export interface SlotView extends SlotKey {
+  readonly holder: string | null;
+  readonly fence: string;
+  readonly leaseEnd: string | null;
+  readonly expired: number;
+  readonly taskIds: readonly string[] | null;
+  readonly takenAt: string | null;
+  readonly retired: number;
+}
+
+/** For people: who may do what at this moment. */
+export async function listSlots(sql: Sql, limit: number): Promise<SlotView[]> {
+  return sql.many<SlotView>(
+    `SELECT stage, partner_org_id partnerOrgId, slot_no slotNo, holder, fence, lease_end leaseEnd,
+            (holder IS NOT NULL AND lease_end <= SYSDATE(3)) expired, task_ids taskIds, taken_at takenAt, retired
+       FROM stage_slot ORDER BY stage, partner_org_id, slot_no LIMIT ${limit}`,
+  );
+}
+
+export interface WakeCandidate extends SlotKey {
+  readonly fence: string;
+  readonly dead: number;
+}
+
+/**
+ * ENG-7: slots that someone should be woken for: one that died, or a free one whose partner has due work, or at the
+ * difference stage hand-overs without a segment (STA-17). Starts from the small slot table; the correlated look at the claiming index reads one entry a row (a GROUP BY took 100 times as long).
+ */
+export async function listWakeCandidates(sql: Sql): Promise<WakeCandidate[]> {
+  return sql.many<WakeCandidate>(
+    `SELECT s.stage, s.partner_org_id partnerOrgId, s.slot_no slotNo, s.fence, (s.holder IS NOT NULL) dead
+       FROM stage_slot s
+      WHERE (s.holder IS NOT NULL AND s.lease_end <= SYSDATE(3))
+         OR (s.holder IS NULL AND (
+              SELECT t.next_execute_time FROM fi_async_task t FORCE INDEX (idx_task_claim)
+               WHERE t.claimable = 1 AND t.stage = s.stage AND t.partner_org_id = s.partner_org_id
+               ORDER BY t.next_execute_time LIMIT 1) <= NOW(3))
+         OR (s.holder IS NULL AND s.stage = 'income-diff' AND EXISTS (
+              SELECT 1 FROM income_diff_handover h
+               WHERE h.partner_org_id = s.partner_org_id AND h.message_task_id = 0))
+      ORDER BY s.stage, s.partner_org_id, s.slot_no`,
+  );
+}

@@ -1,0 +1,42 @@
+/** Pauses of stages and partners, and requests to stop a task (ENG-14). They live in MySQL, so an emptied Redis forgets none. */
+import type { StageName } from '../domain/stage.ts';
+import type { Sql } from './sql.ts';
+
+export async function setStagePaused(
+  sql: Sql,
+  stage: StageName,
+  paused: boolean,
+  actor: string,
+): Promise<void> {
+  await sql.change(
+    `INSERT INTO stage_control (stage, paused, updated_by, update_time) VALUES (?, ?, ?, NOW(3))
+     ON DUPLICATE KEY UPDATE paused = VALUES(paused), updated_by = VALUES(updated_by), update_time = NOW(3)`,
+    [stage, paused ? 1 : 0, actor],
+  );
+}
+
+export async function listPausedStages(sql: Sql): Promise<StageName[]> {
+  const rows = await sql.many<{ stage: StageName }>('SELECT stage FROM stage_control WHERE paused = 1');
+  return rows.map((row) => row.stage);
+}
+
+/** Asked for twice is asked for once. */
+export async function requestStop(sql: Sql, taskId: string, actor: string): Promise<void> {
+  await sql.change(
+    `INSERT INTO task_stop_request (task_id, requested_by) VALUES (?, ?) ON DUPLICATE KEY UPDATE task_id = task_id`,
+    [taskId, actor],
+  );
+}
+
+export async function listStopRequests(sql: Sql, taskIds: readonly string[]): Promise<Set<string>> {
+  if (taskIds.length === 0) return new Set();
+  const rows = await sql.many<{ taskId: string }>(
+    'SELECT task_id taskId FROM task_stop_request WHERE task_id IN (?)',
+    [taskIds],
+  );
+  return new Set(rows.map((row) => row.taskId));
+}
+
+export async function removeStopRequests(sql: Sql, taskIds: readonly string[]): Promise<void> {
+  if (taskIds.length > 0) await sql.change('DELETE FROM task_stop_request WHERE task_id IN (?)', [taskIds]);
+}

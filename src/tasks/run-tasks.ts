@@ -1,0 +1,159 @@
+/**
+ * A manual run (ENG-4): by codes and business keys, or, without any, what is due. Marks the tasks manually due, wakes
+ * their slots, and waits for their ends; what has not ended in time is reported as still waiting, not as failed.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { monotonicMs } from '../clock.ts';
+import type { StageName } from '../domain/stage.ts';
+import { Activation, TaskStatus } from '../domain/task-status.ts';
+import { Failure } from '../errors.ts';
+import {
+  listDueTasks,
+  listTasksById,
+  listTasksBySelectors,
+  markManuallyDue,
+  type TaskRow,
+} from '../store/tasks.ts';
+import { NEW_READ_COMMITTED } from '../store/transaction.ts';
+import type { Engine } from './engine.ts';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 200;
+const WAIT_MAX_MS = 30_000;
+const LOOK_EVERY_MS = 100;
+
+export interface ManualRun {
+  readonly stage: StageName;
+  readonly maxTaskCount?: number;
+  /** Trimmed, distinct; null where the caller gave none. Given but blank is refused. */
+  readonly taskCodes: readonly string[] | null;
+  readonly businessKeys: readonly string[] | null;
+}
+
+export type ManualOutcome = 'SUCCEEDED' | 'FAILED' | 'SKIPPED' | 'CANCELLED' | 'STILL_WAITING';
+
+export interface ManualRunItem {
+  readonly taskCode: string;
+  readonly outcome: ManualOutcome;
+  readonly reason: string | null;
+}
+
+export interface ManualRunResult {
+  readonly selected: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly cancelled: number;
+  readonly items: readonly ManualRunItem[];
+}
+
+/** @throws Failure `BLANK_SELECTOR` where selectors were given but say nothing: nothing runs then. */
+export async function runTasks(
+  engine: Engine,
+  run: ManualRun,
+  waitMaxMs = WAIT_MAX_MS,
+): Promise<ManualRunResult> {
+  const codes = cleanSelectors('taskCodes', run.taskCodes);
+  const businessKeys = cleanSelectors('businessKeys', run.businessKeys);
+  const limit = clampLimit(run.maxTaskCount);
+  const bySelector = codes.length + businessKeys.length > 0;
+  const selected = bySelector
+    ? await listTasksBySelectors(engine.store, { codes, businessKeys, stage: run.stage, limit })
+    : await listDueTasks(engine.store, run.stage, limit);
+  const runnable = selected.filter((task) => reasonToSkip(task) === null);
+  await markDue(engine, runnable);
+  for (const partnerOrgId of new Set(runnable.map((task) => task.partnerOrgId)))
+    engine.wake.kick(run.stage, partnerOrgId);
+  const ended = await waitForEnds(engine, runnable, waitMaxMs);
+  return summarise(selected.map((task) => itemOf(task, ended.get(task.id))));
+}
+
+function cleanSelectors(name: string, given: readonly string[] | null): string[] {
+  if (given === null) return [];
+  const cleaned = [...new Set(given.map((text) => text.trim()).filter((text) => text !== ''))];
+  if (cleaned.length > 0) return cleaned;
+  throw new Failure('BLANK_SELECTOR', `${name} is given but blank; name at least one, or leave it out`, {
+    retryable: false,
+  });
+}
+
+/** ENG-4: default 50, ≤ 0 is 50, at most 200. */
+export function clampLimit(asked: number | undefined): number {
+  return asked === undefined || asked <= 0 ? LIMIT_DEFAULT : Math.min(LIMIT_MAX, asked);
+}
+
+function reasonToSkip(task: TaskRow): string | null {
+  if (task.status === TaskStatus.SUCCESS) return 'It has succeeded already';
+  if (task.status === TaskStatus.CANCELLED) return 'It was cancelled';
+  if (task.status === TaskStatus.RUNNING) return `It is being worked on by ${task.worker ?? 'a worker'}`;
+  if (task.activation === Activation.STOPPED) return 'It is stopped; resume it first';
+  return null;
+}
+
+/** A failed task that runs again reopens what had been halted with it (COV-4). */
+async function markDue(engine: Engine, tasks: readonly TaskRow[]): Promise<void> {
+  if (tasks.length === 0) return;
+  await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
+    await markManuallyDue(
+      tx,
+      tasks.map((task) => task.id),
+    );
+    for (const task of tasks) {
+      if (task.status !== TaskStatus.FAILED || task.retryCount < task.maxRetryCount) continue;
+      await engine.handlers.get(task.stage)?.onHalt?.(tx, task, 'REOPENED', 'MANUAL_RUN');
+    }
+  });
+}
+
+/** A run has ended when the task is no longer as it was marked: another attempt, and not running. */
+async function waitForEnds(
+  engine: Engine,
+  tasks: readonly TaskRow[],
+  waitMaxMs: number,
+): Promise<ReadonlyMap<string, TaskRow>> {
+  const before = new Map(tasks.map((task) => [task.id, task.runningAttempt]));
+  const ended = new Map<string, TaskRow>();
+  const deadlineMs = monotonicMs() + waitMaxMs;
+  while (ended.size < tasks.length && monotonicMs() < deadlineMs && !engine.stopping.aborted) {
+    const open = tasks.filter((task) => !ended.has(task.id)).map((task) => task.id);
+    for (const now of await listTasksById(engine.store, open)) {
+      if (now.runningAttempt > (before.get(now.id) ?? 0) && hasEnded(now)) ended.set(now.id, now);
+    }
+    if (ended.size < tasks.length) await pause(LOOK_EVERY_MS);
+  }
+  return ended;
+}
+
+/** A task that has gone back to wait (a busy guard, more steps to do) has not ended; an account's failure is only that. */
+function hasEnded(task: TaskRow): boolean {
+  return (
+    task.status === TaskStatus.SUCCESS ||
+    task.status === TaskStatus.FAILED ||
+    task.status === TaskStatus.CANCELLED
+  );
+}
+
+function itemOf(selected: TaskRow, ended: TaskRow | undefined): ManualRunItem {
+  const skipped = reasonToSkip(selected);
+  if (skipped !== null) return { taskCode: selected.taskCode, outcome: 'SKIPPED', reason: skipped };
+  if (ended === undefined) return { taskCode: selected.taskCode, outcome: 'STILL_WAITING', reason: null };
+  const outcome =
+    ended.status === TaskStatus.SUCCESS
+      ? 'SUCCEEDED'
+      : ended.status === TaskStatus.CANCELLED
+        ? 'CANCELLED'
+        : 'FAILED';
+  return { taskCode: ended.taskCode, outcome, reason: ended.errorMessage };
+}
+
+function summarise(items: readonly ManualRunItem[]): ManualRunResult {
+  const count = (outcome: ManualOutcome) => items.filter((item) => item.outcome === outcome).length;
+  return {
+    selected: items.length,
+    succeeded: count('SUCCEEDED'),
+    failed: count('FAILED'),
+    skipped: count('SKIPPED'),
+    cancelled: count('CANCELLED'),
+    items,
+  };
+}

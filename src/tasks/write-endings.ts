@@ -1,0 +1,100 @@
+/** Terminal writes (ENG-10): each names task, attempt and status, and hits exactly the rows expected, or nothing is written. */
+import { routeOf } from '../../queues/route.ts';
+import { assert, type Failure } from '../errors.ts';
+import type { TaskEndLabel } from '../metrics/observer.ts';
+import {
+  cancelIfRunning,
+  failIfRunning,
+  finishIfRunning,
+  finishOrRenew,
+  handBackIfRunning,
+} from '../store/tasks.ts';
+import type { Transaction } from '../store/transaction.ts';
+import type { Engine } from './engine.ts';
+import type { ClaimedTask, Ending, Endings } from './stage-handler.ts';
+
+/** How many tasks ended how, for the observer, once the transaction has committed. */
+export type EndCounts = ReadonlyMap<TaskEndLabel, number>;
+
+export async function writeEndings(
+  engine: Engine,
+  tx: Transaction,
+  tasks: readonly ClaimedTask[],
+  endings: Endings,
+): Promise<EndCounts> {
+  const counts = new Map<TaskEndLabel, number>();
+  for (const [ending, group] of groupByEnding(tasks, endings)) {
+    const label = await writeEnding(engine, tx, group, ending);
+    counts.set(label, (counts.get(label) ?? 0) + group.length);
+  }
+  return counts;
+}
+
+async function writeEnding(
+  engine: Engine,
+  tx: Transaction,
+  tasks: readonly ClaimedTask[],
+  ending: Ending,
+): Promise<TaskEndLabel> {
+  switch (ending.kind) {
+    case 'succeeded':
+      await finishIfRunning(tx, tasks, { finalResult: ending.finalResult, result: ending.result ?? null });
+      return 'succeeded';
+    case 'succeeded-unless-renewed':
+      await finishOrRenew(tx, tasks, { finalResult: 'FULL_SUCCESS', result: ending.result ?? null });
+      return 'succeeded';
+    case 'postponed':
+      await handBackIfRunning(tx, tasks, ending);
+      return 'postponed';
+    case 'continues':
+      return 'continued';
+    case 'failed':
+      return writeFailures(engine, tx, tasks, ending.failure);
+    case 'cancelled':
+      for (const task of tasks) {
+        await cancelIfRunning(tx, task, ending);
+        await engine.handlers.get(task.stage)?.onHalt?.(tx, task, 'CANCELLED', ending.code);
+      }
+      return 'cancelled';
+  }
+}
+
+async function writeFailures(
+  engine: Engine,
+  tx: Transaction,
+  tasks: readonly ClaimedTask[],
+  failure: Failure,
+): Promise<TaskEndLabel> {
+  let forGood = 0;
+  for (const task of tasks) {
+    const retryCount = task.retryCount + 1;
+    const dueInMs = routeOf(task.stage).backOff(retryCount, Math.random());
+    await failIfRunning(tx, task, {
+      code: failure.code,
+      message: failure.message,
+      retryable: failure.retryable,
+      dueInMs,
+    });
+    if (failure.retryable && retryCount < task.maxRetryCount) continue;
+    forGood += 1;
+    await engine.handlers.get(task.stage)?.onHalt?.(tx, task, 'FAILED', failure.code);
+  }
+  return forGood > 0 ? 'failed-for-good' : 'failed';
+}
+
+/** Equal endings of many tasks are one write: one group per ending object; a success without result joins its like. */
+function groupByEnding(tasks: readonly ClaimedTask[], endings: Endings): Map<Ending, ClaimedTask[]> {
+  const representative = new Map<string, Ending>();
+  const groups = new Map<Ending, ClaimedTask[]>();
+  for (const task of tasks) {
+    const ending = endings.get(task.id);
+    assert(ending !== undefined, `the handler returned no ending for task ${task.taskCode}`);
+    const key = ending.kind === 'failed' ? null : JSON.stringify(ending);
+    const shared = key === null ? ending : (representative.get(key) ?? ending);
+    if (key !== null) representative.set(key, shared);
+    const group = groups.get(shared);
+    if (group === undefined) groups.set(shared, [task]);
+    else group.push(task);
+  }
+  return groups;
+}
