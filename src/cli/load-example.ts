@@ -1,0 +1,65 @@
+/** Loads `examples/seed/` into the database; what is there already stays as it is, so it may be loaded at any time. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  insertPlatformAccounts,
+  insertPlatformBills,
+  insertSnapshots,
+  type PlatformAccountSeed,
+  type PlatformBillSeed,
+  type SnapshotSeed,
+  totalUntouchedAccounts,
+} from '../store/example-bills.ts';
+import {
+  insertCredentials,
+  insertMappings,
+  insertPartners,
+  insertPlatformStations,
+  type PartnerSeed,
+  type PlatformStationSeed,
+  type StationMappingSeed,
+} from '../store/example-data.ts';
+import { type BillLockSeed, reserveExampleLock } from '../store/example-locks.ts';
+import { NEW_READ_COMMITTED, type Store } from '../store/transaction.ts';
+
+export const EXAMPLES_FOLDER = join(import.meta.dirname, '../../examples');
+
+export interface LoadedExample {
+  readonly partners: readonly PartnerSeed[];
+  readonly stationCount: number;
+  readonly platformBillCount: number;
+  readonly snapshotCount: number;
+}
+
+export async function loadExample(store: Store): Promise<LoadedExample> {
+  const partners = seed<PartnerSeed>('partners');
+  const mappings = seed<StationMappingSeed>('station-mappings');
+  const bills = seed<PlatformBillSeed>('platform-bills');
+  const snapshots = seed<SnapshotSeed>('snapshots');
+  await store.transaction(NEW_READ_COMMITTED, async (tx) => {
+    await insertPartners(tx, partners);
+    await insertCredentials(tx, partners);
+    await insertPlatformStations(tx, seed<PlatformStationSeed>('platform-stations'));
+    await insertMappings(tx, mappings);
+    await insertPlatformAccounts(tx, seed<PlatformAccountSeed>('platform-accounts'));
+    await insertPlatformBills(tx, bills);
+    await totalUntouchedAccounts(
+      tx,
+      partners.map((partner) => partner.partnerOrgId),
+    );
+    await insertSnapshots(tx, snapshots);
+  });
+  for (const lock of seed<BillLockSeed>('bill-locks')) {
+    await store.transaction(NEW_READ_COMMITTED, (tx) => reserveExampleLock(tx, lock));
+  }
+  return {
+    partners,
+    stationCount: mappings.length,
+    platformBillCount: bills.length,
+    snapshotCount: snapshots.reduce((sum, station) => sum + station.months.length, 0),
+  };
+}
+
+function seed<Seed>(name: string): Seed[] {
+  return JSON.parse(readFileSync(join(EXAMPLES_FOLDER, 'seed', `${name}.json`), 'utf8'));
+}
