@@ -11,12 +11,15 @@ import { useGivenDatabase, useGivenRedis } from './given-servers.ts';
 import { locatePrograms, type Programs } from './locate.ts';
 import { type MysqlOptions, startMysql } from './mysql.ts';
 import type { Origin, Part } from './part.ts';
+import { pollUntil } from './poll.ts';
 import { type DatabaseFlavour, describe } from './programs.ts';
 import { startRedis } from './redis.ts';
 import type { Server } from './server.ts';
-import { StackError } from './stack-error.ts';
 
 const DEFAULT_FOLDER = '.stack';
+/** A process that was just killed needs a moment to be gone; one that lives on will not let go in any time. */
+const FOLDER_WAIT_MS = 1_000;
+const POLL_MS = 50;
 /** Where programs are looked for when the caller does not say. */
 const USUAL_FOLDERS = '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin';
 
@@ -65,7 +68,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const place = placeOf(options);
   const { databaseUrl, redisUrl } = options;
   const nothingToStart = databaseUrl !== undefined && redisUrl !== undefined;
-  const lock = nothingToStart ? null : takeFolder(place.folder);
+  const lock = nothingToStart ? null : await takeFolder(place.folder);
   const started: Server[] = [];
   try {
     const programs = await findPrograms(options, place);
@@ -104,13 +107,14 @@ function placeOf(options: StackOptions): Place {
   return { root, folder: join(root, name), log: options.log ?? (() => {}) };
 }
 
-function takeFolder(folder: string): FolderLock {
+async function takeFolder(folder: string): Promise<FolderLock> {
   const file = join(folder, 'lock');
-  const lock = tryLock(file);
-  if (lock) return lock;
-  throw new StackError(
-    `process ${lockOwner(file)} already runs the servers in ${folder}; stop it, then try again`,
-  );
+  return pollUntil(() => tryLock(file), {
+    everyMs: POLL_MS,
+    timeoutMs: FOLDER_WAIT_MS,
+    otherwise: () =>
+      `process ${lockOwner(file)} already runs the servers in ${folder}; stop it, then try again`,
+  });
 }
 
 function findPrograms(options: StackOptions, place: Place): Promise<Partial<Programs>> {

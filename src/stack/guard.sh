@@ -36,5 +36,6 @@ exec 4<&-
 wait "$server"
 code=$?
 kill "$watcher" 2>/dev/null
-rm -f "$pid_file"
+# Unless the next server's guard has written its own number there by now.
+[ "$(cat "$pid_file" 2>/dev/null)" = "$server" ] && rm -f "$pid_file"
 exit "$code"

@@ -1,6 +1,7 @@
 // Waiting for a state, with a deadline.
 
 import { setTimeout as pause } from 'node:timers/promises';
+import { StackError } from './stack-error.ts';
 
 export interface PollOptions {
   everyMs: number;
@@ -20,7 +21,7 @@ export async function pollUntil<T>(
     if (answer !== null && answer !== false && answer !== undefined) {
       return answer as Exclude<T, null | false | undefined>;
     }
-    if (performance.now() >= deadline) throw new Error(options.otherwise());
+    if (performance.now() >= deadline) throw new StackError(options.otherwise());
     await pause(options.everyMs);
   }
 }
