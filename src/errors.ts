@@ -70,7 +70,16 @@ export function toFailure(thrown: unknown): Failure {
   if (error instanceof RowCountError || error.message.startsWith('Broken assumption')) {
     return new Failure('INTERNAL', error.message, { cause: error });
   }
+  if (isRefusedByDatabase(error))
+    return new Failure('DATA_REFUSED', firstLine(error.message), { cause: error });
   return new Failure('INFRASTRUCTURE', firstLine(error.message), { reach: 'platform', cause: error });
+}
+
+/** MySQL error numbers that speak of the values of a statement, not of the server: duplicate, null, range, length, check. */
+const REFUSED_VALUES = new Set([1048, 1062, 1264, 1265, 1292, 1366, 1406, 1452, 1690, 3819]);
+
+function isRefusedByDatabase(error: Error): boolean {
+  return 'errno' in error && typeof error.errno === 'number' && REFUSED_VALUES.has(error.errno);
 }
 
 function firstLine(text: string): string {

@@ -331,14 +331,16 @@ export async function cancelIfRunning(
   );
 }
 
-/** The progress of a task that works in several transactions; recorded progress forgives crashes (ENG-11). */
-export async function recordProgressIfRunning(sql: Sql, run: TaskRun, taskData: object): Promise<void> {
+/**
+ * The progress of a task that works in several transactions, kept in `result`; recorded progress forgives crashes (ENG-11).
+ */
+export async function recordProgressIfRunning(sql: Sql, run: TaskRun, progress: object): Promise<void> {
   await sql.changeExactly(
     1,
     'recording progress',
-    `UPDATE fi_async_task SET task_data = ?, crash_count = 0, update_time = NOW(3)
+    `UPDATE fi_async_task SET result = ?, crash_count = 0, update_time = NOW(3)
       WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
-    [JSON.stringify(taskData), run.id, run.runningAttempt],
+    [JSON.stringify(progress), run.id, run.runningAttempt],
   );
 }
 

@@ -54,7 +54,9 @@ export async function runBatch(
         engine.observer.batchHalved(right.stage);
         pending.unshift(...halves(current));
       } else {
-        next = await recordFailure(engine, handler, right, current[0]!, error, round.later, limits);
+        const outcome = await recordFailure(engine, handler, right, current[0]!, error, round.later, limits);
+        next = outcome.next;
+        if (outcome.continuing.length > 0) pending.unshift(outcome.continuing);
       }
     }
   }
@@ -108,17 +110,7 @@ async function runTransaction(
     const endings = going.length === 0 ? new Map<string, Ending>() : await handler.work(tx, going, right);
     counts = await writeEndings(engine, tx, going, over ? withoutContinuing(endings) : endings);
     const continuing = over ? [] : going.filter((task) => endings.get(task.id)?.kind === 'continues');
-    const inHand = [...continuing, ...round.later];
-    if (inHand.length > 0 || over) {
-      await extendSlotIfHeld(
-        tx,
-        right,
-        engine.limits.slotLeaseMs,
-        inHand.map((task) => task.id),
-      );
-      return { next: NOTHING_CLAIMED, continuing };
-    }
-    return { next: await claimTasks(engine, tx, right, routeOf(right.stage).claimSizeMax), continuing };
+    return { next: await goOn(engine, tx, right, [...continuing, ...round.later], over), continuing };
   });
   for (const [label, tasks] of counts)
     engine.observer.ended(right.stage, label, tasks, monotonicMs() - startedMs);
@@ -154,7 +146,10 @@ function withoutContinuing(endings: Endings): Endings {
   return new Map([...endings].map(([id, ending]) => [id, ending.kind === 'continues' ? handBack : ending]));
 }
 
-/** The work has rolled back; what became of it is written in another transaction, by the same attempt (ENG-13). */
+/**
+ * The work has rolled back; what became of it is written in another transaction, by the same attempt (ENG-13). A task of
+ * many steps may go on after it: with a smaller step, or past what was skipped (ACC-10).
+ */
 async function recordFailure(
   engine: Engine,
   handler: StageHandler,
@@ -163,41 +158,57 @@ async function recordFailure(
   thrown: unknown,
   later: readonly ClaimedTask[],
   limits: TurnLimits,
-): Promise<Claim> {
+): Promise<RoundOutcome> {
   const startedMs = monotonicMs();
   let counts: EndCounts = new Map();
-  const next = await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
+  const outcome = await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
     await lockSlotOrFence(tx, right);
-    counts = await recordEnding(engine, handler, tx, task, thrown);
-    if (later.length > 0 || limits.isOver()) {
-      await extendSlotIfHeld(
-        tx,
-        right,
-        engine.limits.slotLeaseMs,
-        later.map((waiting) => waiting.id),
-      );
-      return NOTHING_CLAIMED;
-    }
-    return claimTasks(engine, tx, right, routeOf(right.stage).claimSizeMax);
+    const over = limits.isOver();
+    const endings = await endingsOfFailure(handler, tx, task, thrown);
+    counts = await writeEndings(
+      engine,
+      tx,
+      endings.size === 0 ? [] : [task],
+      over ? withoutContinuing(endings) : endings,
+    );
+    const continuing = over || endings.get(task.id)?.kind !== 'continues' ? [] : [task];
+    return { next: await goOn(engine, tx, right, [...continuing, ...later], over), continuing };
   });
   tellTrouble(engine, task, thrown);
   for (const [label, tasks] of counts)
     engine.observer.ended(right.stage, label, tasks, monotonicMs() - startedMs);
-  return next;
+  return outcome;
+}
+
+/** The transaction's last writes: what is still in hand stays named in the slot; else the next batch is claimed. */
+async function goOn(
+  engine: Engine,
+  tx: Transaction,
+  right: SlotRight,
+  inHand: readonly ClaimedTask[],
+  over: boolean,
+): Promise<Claim> {
+  if (inHand.length === 0 && !over) return claimTasks(engine, tx, right, routeOf(right.stage).claimSizeMax);
+  await extendSlotIfHeld(
+    tx,
+    right,
+    engine.limits.slotLeaseMs,
+    inHand.map((task) => task.id),
+  );
+  return NOTHING_CLAIMED;
 }
 
 /** Where the commit was made but its answer was lost, the task is finished already and there is no failure to record. */
-async function recordEnding(
-  engine: Engine,
+async function endingsOfFailure(
   handler: StageHandler,
   tx: Transaction,
   task: ClaimedTask,
   thrown: unknown,
-): Promise<EndCounts> {
+): Promise<Endings> {
   const stillRunning = await lockRunningTasks(tx, [task]);
-  if (stillRunning.length === 0) return new Map();
-  const ending = await endingOf(handler, tx, task, thrown);
-  return writeEndings(engine, tx, [task], new Map([[task.id, ending]]));
+  return stillRunning.length === 0
+    ? new Map()
+    : new Map([[task.id, await endingOf(handler, tx, task, thrown)]]);
 }
 
 /** What the business knows (a locked month, a busy guard) is in the task row; only the unexpected is reported. */
