@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Stack, type StackOptions, startStack } from '../../src/stack/embedded-stack.ts';
+import { testDatabase } from './stack.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../.stack');
 
@@ -20,6 +21,7 @@ export function smallStackOptions(instance: string, options: Partial<StackOption
     root: ROOT,
     fresh: true,
     searchPath: process.env.PATH,
+    flavour: testDatabase(),
     mysqlOptions: SMALL,
     ...options,
   };

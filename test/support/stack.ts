@@ -16,14 +16,21 @@ export function getStack(): Stack {
   return running;
 }
 
+/** The kind of database that was asked for, if any. */
+export function testDatabase(): DatabaseFlavour | undefined {
+  const asked = process.env.ROOFTALLY_TEST_DATABASE || undefined;
+  if (asked === undefined || asked === 'mysql' || asked === 'mariadb') return asked;
+  throw new Error(`ROOFTALLY_TEST_DATABASE is "${asked}"; it may be mysql or mariadb`);
+}
+
 export async function mochaGlobalSetup(): Promise<void> {
   running = await startStack({
     purpose: 'test',
     fresh: true,
-    databaseUrl: process.env.DATABASE_URL,
-    redisUrl: process.env.REDIS_URL,
+    databaseUrl: process.env.DATABASE_URL || undefined,
+    redisUrl: process.env.REDIS_URL || undefined,
     searchPath: process.env.PATH,
-    flavour: process.env.ROOFTALLY_TEST_DATABASE as DatabaseFlavour | undefined,
+    flavour: testDatabase(),
     log: (line) => console.log(`  ${line}`),
   });
   process.env.DATABASE_URL = running.databaseUrl;
