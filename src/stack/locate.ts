@@ -181,7 +181,7 @@ function nothingFound(found: Partial<Programs>, request: LocateRequest, passedOv
     ...passedOver.map((line) => `     - ${line}`),
     'Any one of these helps:',
     '  - docker compose up -d mysql redis',
-    '    and DATABASE_URL=mysql://rooftally:rooftally@127.0.0.1:3306/rooftally REDIS_URL=redis://127.0.0.1:6379/0',
+    '    and DATABASE_URL=mysql://root:rooftally@127.0.0.1:3306/rooftally REDIS_URL=redis://127.0.0.1:6379/0',
     `  - install MySQL ${VERSION_MIN.mysql} or later (or MariaDB ${VERSION_MIN.mariadb}) and Redis ${VERSION_MIN.redis} or later`,
   ].join('\n');
 }
