@@ -55,8 +55,9 @@ export async function ensurePackages() {
 
 function install() {
   console.log('rooftally: installing packages (npm ci), once for each change of package-lock.json');
-  // Development packages are wanted whatever NODE_ENV says: Node 24 itself is one of them.
-  const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+  // Development packages are wanted whatever NODE_ENV says: Node 24 itself is one of them. Warnings are left out:
+  // they say that packages want a newer Node than this one, which is what comes in with them.
+  const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
   const npm = npmCommand();
   const result = spawnSync(npm.program, [...npm.before, ...args], { cwd: PROJECT_FOLDER, stdio: 'inherit' });
   if (result.error || result.status !== 0) {
