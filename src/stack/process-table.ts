@@ -3,13 +3,24 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Whether a process with this id exists, whoever owns it. */
+/** Whether a process with this id runs, whoever owns it. One that only waits to be buried does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+  return !isZombie(pid);
+}
+
+/** In a container whose first process buries nobody, the dead keep their numbers. */
+function isZombie(pid: number): boolean {
+  try {
+    // "<pid> (<name>) <state> …": the name may itself have brackets and spaces.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')')).startsWith(') Z');
+  } catch {
+    return false;
   }
 }
 
