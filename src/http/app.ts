@@ -1,0 +1,35 @@
+/** The HTTP side of the process: what surrounds every route, the partner API, and places for what others mount. */
+import express, { type Express, type RequestHandler, type Router } from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import type { IngestDependencies } from '../ingest/post-push.ts';
+import { answerErrors, answerUnknownRoutes } from './answer-errors.ts';
+import { healthRouter, type Pingable } from './health.ts';
+import { lingerAfterEarlyAnswers } from './linger.ts';
+import { partnerRouter } from './partner-router.ts';
+import { logRequests } from './request-log.ts';
+
+export interface AppDependencies extends IngestDependencies {
+  readonly log: Logger;
+  readonly redis: Pingable;
+  /** Mounted in this order before the partner API: admin, board, metrics, console. A path of its own for each. */
+  readonly mounts?: readonly Mount[];
+}
+
+export interface Mount {
+  readonly path: string;
+  readonly handler: Router | RequestHandler;
+}
+
+export function createApp(needs: AppDependencies): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(logRequests(needs.log), lingerAfterEarlyAnswers(), helmet());
+  app.use(healthRouter(needs));
+  for (const mount of needs.mounts ?? []) app.use(mount.path, mount.handler);
+  app.use('/api/v1', partnerRouter(needs));
+  app.use(answerUnknownRoutes());
+  app.use(answerErrors(needs.log));
+  return app;
+}
