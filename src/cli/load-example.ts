@@ -21,6 +21,7 @@ import {
 } from '../store/example-data.ts';
 import { type BillLockSeed, reserveExampleLock } from '../store/example-locks.ts';
 import { NEW_READ_COMMITTED, type Store } from '../store/transaction.ts';
+import { ensureSlots } from '../tasks/ensure-slots.ts';
 
 export const EXAMPLES_FOLDER = join(import.meta.dirname, '../../examples');
 
@@ -48,6 +49,7 @@ export async function loadExample(store: Store): Promise<LoadedExample> {
       partners.map((partner) => partner.partnerOrgId),
     );
     await insertSnapshots(tx, snapshots);
+    for (const partner of partners) await ensureSlots(tx, partner.partnerOrgId, {});
   });
   for (const lock of seed<BillLockSeed>('bill-locks')) {
     await store.transaction(NEW_READ_COMMITTED, (tx) => reserveExampleLock(tx, lock));
