@@ -2,7 +2,7 @@
 // starts the next step with a Node that runs TypeScript. Without dependencies, for Node 20 and later.
 
 import { join } from 'node:path';
-import { findNode, launch, PROGRAMS_FOLDER, PROJECT_FOLDER } from './launch.mjs';
+import { FOLLOWING_US, findNode, launch, PROGRAMS_FOLDER, PROJECT_FOLDER } from './launch.mjs';
 import { ensurePackages, InstallError } from './packages.mjs';
 
 const STEPS = {
@@ -11,6 +11,9 @@ const STEPS = {
   cli: ['src/cli/main.ts'],
   test: ['bin/run-tests.mjs'],
 };
+
+// Under npm our parent is npm, or the shell it uses. Started otherwise, a parent may well leave first.
+if (process.env.npm_lifecycle_event) await import('./follow-parent.mjs');
 
 async function main([name, ...args]) {
   const step = STEPS[name];
@@ -25,7 +28,7 @@ async function main([name, ...args]) {
     );
   }
   const [script, ...first] = step;
-  return launch(node, [join(PROJECT_FOLDER, script), ...first, ...args]);
+  return launch(node, [...FOLLOWING_US, join(PROJECT_FOLDER, script), ...first, ...args]);
 }
 
 function fail(message) {

@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 export const PROJECT_FOLDER = dirname(dirname(fileURLToPath(import.meta.url)));
 export const PROGRAMS_FOLDER = join(PROJECT_FOLDER, 'node_modules', '.bin');
 
+/** Arguments of a Node that is to end when we are killed. */
+export const FOLLOWING_US = ['--import', new URL('follow-parent.mjs', import.meta.url).href];
+
 /** TypeScript runs as it is from here on. */
 const NODE_MAJOR_MIN = 24;
 

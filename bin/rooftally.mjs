@@ -3,7 +3,9 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { findNode, launch, PROJECT_FOLDER } from './launch.mjs';
+import { FOLLOWING_US, findNode, launch, PROJECT_FOLDER } from './launch.mjs';
+
+const MAIN = join(PROJECT_FOLDER, 'src/cli/main.ts');
 
 const node = findNode();
 if (!existsSync(join(PROJECT_FOLDER, 'node_modules'))) {
@@ -13,5 +15,5 @@ if (!existsSync(join(PROJECT_FOLDER, 'node_modules'))) {
   console.error(`rooftally: Node 24 or later is needed, this is ${process.version}`);
   process.exitCode = 1;
 } else {
-  process.exitCode = await launch(node, [join(PROJECT_FOLDER, 'src/cli/main.ts'), ...process.argv.slice(2)]);
+  process.exitCode = await launch(node, [...FOLLOWING_US, MAIN, ...process.argv.slice(2)]);
 }
