@@ -442,3 +442,19 @@ export async function listDueTasks(sql: Sql, stage: StageName, limit: number): P
     [stage],
   );
 }
+
+/** Of a task that this transaction has just accepted: it waits for a person from the start (DIF-16). */
+export async function failNewTask(
+  sql: Sql,
+  id: string,
+  failure: { code: string; message: string },
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'setting a task aside',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.FAILED}, retry_count = max_retry_count, error_code = ?, error_message = ?, update_time = NOW(3)
+      WHERE id = ? AND status = ${TaskStatus.PENDING} AND running_attempt = 0`,
+    [failure.code.slice(0, 40), failure.message.slice(0, 1000), id],
+  );
+}

@@ -1,0 +1,382 @@
+/**
+ * Difference stage: compares what a partner pushed with our own bills, keeps the ledger and its monthly summaries, and
+ * submits the account refreshes that follow; one transaction a message, all or nothing (DIF rules).
+ * Reads: mapping, both sides' accounts and bills, partner's terms. Writes: differences, summaries, places.
+ * Hands on: account tasks; for payment-disabled partners snapshot tasks. Guarded by: slot, platform station guards.
+ */
+import { routeOf } from '../queues/route.ts';
+import {
+  type AccountScope,
+  buildRefreshes,
+  refreshBusinessKey,
+  refreshTaskCode,
+  SCOPE_VERSION,
+} from '../src/domain/account-refresh.ts';
+import { compareSides } from '../src/domain/difference.ts';
+import { type DifferenceMessage, requestIdOf, rowNosOf } from '../src/domain/difference-message.ts';
+import { eventMonth } from '../src/domain/month.ts';
+import type { StageName } from '../src/domain/stage.ts';
+import { summaryMoves } from '../src/domain/summary-moves.ts';
+import { assert, Failure } from '../src/errors.ts';
+import { findPartnerTerms, type PartnerBillSide, type PartnerTerms } from '../src/store/difference-inputs.ts';
+import {
+  clearPaymentConclusions,
+  type DifferenceRow,
+  listDifferences,
+  moveSummaries,
+  type StoredDifference,
+  upsertDifferences,
+} from '../src/store/differences.ts';
+import { markSuperseded, moveIntoDifference, moveRows } from '../src/store/places.ts';
+import { recalculateAccounts, writeProjections } from '../src/store/projections.ts';
+import type { SlotRight } from '../src/store/slots.ts';
+import type { TaskRow, TaskSeed } from '../src/store/tasks.ts';
+import type { Store, Transaction } from '../src/store/transaction.ts';
+import { acceptTasks } from '../src/tasks/accept-tasks.ts';
+import type { Kick } from '../src/tasks/kick.ts';
+import { planSnapshotRequests, submitSnapshotRequests } from '../src/tasks/request-snapshots.ts';
+import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
+import { closeSegments } from './diff/close-segments.ts';
+import { lockStations, readSides, type StationSides } from './diff/read-sides.ts';
+import { type Aside, setAside, splitMessage, withBrokenFacts, withoutPlatform } from './diff/set-aside.ts';
+
+export interface DiffActorNeeds {
+  readonly store: Store;
+  readonly kick: Kick;
+}
+
+/** A compared station-month: its difference as read back, the bill and pushed row that it speaks of. */
+interface Fact {
+  readonly difference: StoredDifference;
+  readonly bill: PartnerBillSide;
+  readonly rowNo: number;
+}
+
+export function diffActor(needs: DiffActorNeeds): StageHandler {
+  return new DiffActor(needs);
+}
+
+class DiffActor implements StageHandler {
+  readonly stage: StageName = 'income-diff';
+  readonly #needs: DiffActorNeeds;
+
+  constructor(needs: DiffActorNeeds) {
+    this.#needs = needs;
+  }
+
+  async prepare(right: SlotRight): Promise<void> {
+    await closeSegments(this.#needs.store, right);
+  }
+
+  async work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<Endings> {
+    const endings = new Map<string, Ending>();
+    for (const task of tasks) endings.set(task.id, await this.#workMessage(tx, task, messageOf(task)));
+    return endings;
+  }
+
+  /** DIF-16: what breaks unexpectedly splits the message; infrastructure and partner-wide failures never do. */
+  async onFailure(tx: Transaction, task: ClaimedTask, failure: Failure): Promise<Ending> {
+    const message = messageOf(task);
+    const canSplit =
+      failure.reach === 'unit' && failure.retryable && message.requestparams.stations.length > 1;
+    if (!canSplit) return { kind: 'failed', failure };
+    const parts = await splitMessage(tx, task, message);
+    tx.afterCommit(() => this.#needs.kick.kick(this.stage, task.partnerOrgId));
+    return { kind: 'succeeded', finalResult: 'SPLIT', result: { parts, reason: failure.code } };
+  }
+
+  async onHalt(tx: Transaction, task: TaskRow, halt: Halt, reason: string): Promise<void> {
+    const { pushId, stations } = messageOf(task).requestparams;
+    const moves = {
+      FAILED: { from: ['DIFF_PENDING'], to: 'DIFF_FAILED', leftAt: 'inDifference', reason },
+      CANCELLED: { from: ['DIFF_PENDING', 'DIFF_FAILED'], to: 'CANCELLED', leftAt: 'inDifference', reason },
+      REOPENED: { from: ['DIFF_FAILED'], to: 'DIFF_PENDING', leftAt: null, reason: null },
+    } as const;
+    await moveRows(tx, pushId, rowNosOf(stations), moves[halt]);
+  }
+
+  async #workMessage(tx: Transaction, task: ClaimedTask, message: DifferenceMessage): Promise<Ending> {
+    const month = requireEventMonth(message);
+    const placed = await lockStations(tx, task.partnerOrgId, message);
+    const terms = await requireTerms(tx, task.partnerOrgId);
+    const asides = withoutPlatform(placed);
+    const comparable = placed.filter(({ station }) => station.platformStationId !== null);
+    const allSides = await readSides(tx, task.partnerOrgId, message.requestparams.acceptNo, comparable);
+    asides.push(...withBrokenFacts(allSides, message));
+    if (asides.length === placed.length && sameReason(asides))
+      return { kind: 'failed', failure: asides[0]!.failure };
+    await setAside(tx, task, message, asides);
+
+    const sides = allSides.filter(
+      ({ placed: { message: station } }) => !asides.some((aside) => aside.station === station),
+    );
+    const facts = await writeDifferences(tx, terms, sides);
+    await markOvertaken(tx, message, sides);
+    if (terms.paymentFlow === 'DISABLED') await this.#endDisabled(tx, message, sides, facts);
+    else await this.#submitRefreshes(tx, task, message, month, sides, facts);
+    return {
+      kind: 'succeeded',
+      finalResult: 'FULL_SUCCESS',
+      result: { differences: facts.length, setAside: asides.length },
+    };
+  }
+
+  /** DIF-12, DIF-13, DIF-15: the account tasks are part of the transaction: without them there are no differences. */
+  async #submitRefreshes(
+    tx: Transaction,
+    task: ClaimedTask,
+    message: DifferenceMessage,
+    month: string,
+    sides: readonly StationSides[],
+    facts: readonly Fact[],
+  ): Promise<void> {
+    const { pushId, acceptNo } = message.requestparams;
+    const scopes = scopesOf(sides, facts);
+    const source = {
+      partnerOrgId: task.partnerOrgId,
+      requestId: requestIdOf(message),
+      eventMonth: month,
+      pushId,
+      acceptNo,
+    };
+    const seeds = buildRefreshes(source, scopes).map((refresh): TaskSeed => {
+      const { stage, taskType, attemptsMax } = routeOf('account-shard');
+      const businessKey = refreshBusinessKey(task.partnerOrgId, refresh);
+      const taskCode = refreshTaskCode(businessKey);
+      return {
+        stage,
+        taskType,
+        taskCode,
+        businessKey,
+        data: refresh,
+        partnerOrgId: task.partnerOrgId,
+        pushId,
+        maxRetryCount: attemptsMax,
+      };
+    });
+    const accepted = await acceptTasks(tx, seeds);
+    const taskOfFact = new Map<string, string>();
+    seeds.forEach((seed, index) => {
+      for (const id of (seed.data as { differenceFactIds: string[] }).differenceFactIds)
+        taskOfFact.set(id, accepted[index]!.id);
+    });
+    const rows = facts.map(({ rowNo, difference }) => ({
+      rowNo,
+      diffId: difference.id,
+      accountTaskId: taskOfFact.get(difference.id) ?? null,
+    }));
+    await moveIntoDifference(tx, pushId, rows, {
+      from: ['DIFF_PENDING', 'DIFF_FAILED'],
+      to: 'ACCOUNT_PENDING',
+      leftAt: null,
+      reason: null,
+    });
+    if (seeds.length > 0) tx.afterCommit(() => this.#needs.kick.kick('account-shard', task.partnerOrgId));
+  }
+
+  /** DIF-6, DEC-20: fact and difference stay; NOT_APPLICABLE and 0 on all three tables; no account task follows. */
+  async #endDisabled(
+    tx: Transaction,
+    message: DifferenceMessage,
+    sides: readonly StationSides[],
+    facts: readonly Fact[],
+  ): Promise<void> {
+    const partnerOrgId = facts[0]?.difference.partnerOrgId;
+    if (partnerOrgId === undefined) return;
+    const months = Map.groupBy(facts, (fact) => fact.difference.stationId);
+    const planned = await planSnapshotRequests(
+      tx,
+      [...months].map(([platformStationId, group]) => ({
+        partnerOrgId,
+        platformStationId,
+        months: group.map((fact) => fact.difference.shareMonth),
+        source: 'PAYMENT_DISABLED',
+      })),
+    );
+    await writeProjections(tx, facts.map(notApplicable));
+    await clearPaymentConclusions(
+      tx,
+      facts.map((fact) => fact.difference.id),
+    );
+    await recalculateAccounts(
+      tx,
+      'partner',
+      [...new Set(facts.map((fact) => fact.bill.accountId!))].sort(),
+      null,
+    );
+    await recalculateAccounts(
+      tx,
+      'platform',
+      [...new Set(sides.flatMap((side) => side.platformAccountIds))].sort(),
+      null,
+    );
+    const rows = facts.map(({ rowNo, difference }) => ({
+      rowNo,
+      diffId: difference.id,
+      accountTaskId: null,
+    }));
+    await moveIntoDifference(tx, message.requestparams.pushId, rows, {
+      from: ['DIFF_PENDING', 'DIFF_FAILED'],
+      to: 'PAYMENT_DISABLED',
+      leftAt: 'paymentEnabled',
+      reason: null,
+    });
+    await submitSnapshotRequests(tx, planned);
+    tx.afterCommit(() => this.#needs.kick.kick('bill-snapshot', partnerOrgId));
+  }
+}
+
+/** DIF-3: never "now". */
+function requireEventMonth(message: DifferenceMessage): string {
+  const month = eventMonth([message.startTime, message.taskMainId, message.recordTimestamp]);
+  if (month !== null) return month;
+  const text = 'Neither startTime, taskMainId nor the record timestamp is an instant between 2000 and 2100';
+  throw new Failure('NO_EVENT_MONTH', text, { retryable: false, reach: 'partner' });
+}
+
+/** DIF-6: unresolved is never read as disabled. */
+async function requireTerms(tx: Transaction, partnerOrgId: string): Promise<PartnerTerms> {
+  const terms = await findPartnerTerms(tx, partnerOrgId);
+  if (terms !== null && terms.paymentFlow !== null) return terms;
+  const text = 'Whether this partner takes part in payment is not decided; set its payment flow';
+  throw new Failure('PAYMENT_FLOW_UNRESOLVED', text, { reach: 'partner' });
+}
+
+/** DIF-7 to DIF-9: compare, upsert, read back, check, move the summaries by what changed. */
+async function writeDifferences(
+  tx: Transaction,
+  terms: PartnerTerms,
+  sides: readonly StationSides[],
+): Promise<Fact[]> {
+  const compared = sides.flatMap((side) => side.current.map((entry) => ({ side, ...entry })));
+  const rows = compared.map(({ side, bill }) => differenceOf(terms, side, bill)).sort(byKey);
+  if (rows.length === 0) return [];
+  const stations = [...new Set(rows.map((row) => row.stationId))];
+  const months = [...new Set(rows.map((row) => row.shareMonth))];
+  const keys = new Set(rows.map(keyOf));
+  const read = async () =>
+    (await listDifferences(tx, terms.partnerOrgId, stations, months)).filter((row) => keys.has(keyOf(row)));
+  const before = await read();
+  await upsertDifferences(tx, rows);
+  const after = checkReadBack(rows, await read());
+  await moveSummaries(tx, summaryMoves(before, [...after.values()]));
+  return compared.map(({ side, bill, row }) => ({
+    difference: after.get(keyOf({ stationId: side.platformStationId, shareMonth: bill.billYearMonth }))!,
+    bill,
+    rowNo: row.rowNo,
+  }));
+}
+
+function differenceOf(terms: PartnerTerms, side: StationSides, bill: PartnerBillSide): DifferenceRow {
+  const ours = side.platformBills.get(bill.billYearMonth) ?? null;
+  const comparison = compareSides(bill, ours, terms.tolerance);
+  return {
+    partnerOrgId: terms.partnerOrgId,
+    stationId: side.platformStationId,
+    shareMonth: bill.billYearMonth,
+    projectCompanyId: side.placed.station.projectCompanyId,
+    partnerBillId: bill.billId,
+    platformBillId: ours?.billId ?? null,
+    partnerAccountId: bill.accountId,
+    platformAccountId: side.platformAccountIds[0] ?? null,
+    ...comparison,
+    partnerQueryStatus: bill.partnerQueryStatus,
+    acceptNo: bill.acceptNo,
+    dataVersion: bill.dataVersion,
+  };
+}
+
+/** DIF-8: every breach fails all; downstream uses the ids that were read back. */
+function checkReadBack(
+  rows: readonly DifferenceRow[],
+  found: readonly StoredDifference[],
+): Map<string, StoredDifference> {
+  const byKeyText = new Map(found.map((row) => [keyOf(row), row]));
+  assert(byKeyText.size === found.length, 'a difference was read back twice');
+  assert(new Set(rows.map(keyOf)).size === rows.length, 'a message names a station-month twice');
+  for (const row of rows) {
+    const stored = byKeyText.get(keyOf(row));
+    const fits =
+      stored !== undefined &&
+      BigInt(stored.id) > 0n &&
+      stored.partnerOrgId === row.partnerOrgId &&
+      stored.partnerBillId === row.partnerBillId &&
+      stored.platformBillId === row.platformBillId &&
+      stored.partnerAccountId === row.partnerAccountId;
+    if (!fits)
+      throw new Failure(
+        'DIFFERENCE_READ_BACK',
+        `The difference of ${keyOf(row)} was read back other than it was written`,
+      );
+  }
+  return byKeyText;
+}
+
+/** DIF-5: overtaken by a later push, whose own message is certain. */
+async function markOvertaken(
+  tx: Transaction,
+  message: DifferenceMessage,
+  sides: readonly StationSides[],
+): Promise<void> {
+  const overtaken = sides.flatMap((side) => side.superseded);
+  await markSuperseded(
+    tx,
+    message.requestparams.pushId,
+    overtaken,
+    ['DIFF_PENDING', 'DIFF_FAILED'],
+    'inDifference',
+  );
+}
+
+/** DIF-11: one canonical account per (platform station, partner): the platform's, else the partner's. */
+function scopesOf(sides: readonly StationSides[], facts: readonly Fact[]): AccountScope[] {
+  const byStation = Map.groupBy(facts, (fact) => fact.difference.stationId);
+  return sides.flatMap((side) => {
+    const own = byStation.get(side.platformStationId) ?? [];
+    if (own.length === 0) return [];
+    const platformAccountId = side.platformAccountIds[0] ?? null;
+    const partnerAccountId = own[0]!.bill.accountId;
+    return [
+      {
+        platformStationId: side.platformStationId,
+        scopeVersion: SCOPE_VERSION,
+        canonicalAccountId: platformAccountId ?? partnerAccountId!,
+        canonicalSide: platformAccountId === null ? 'PARTNER' : 'PLATFORM',
+        partnerAccountId,
+        platformAccountId,
+        batchDeduction: side.placed.message.batchDeduction,
+        factIds: own.map((fact) => fact.difference.id),
+        rowNos: own.map((fact) => fact.rowNo),
+      } satisfies AccountScope,
+    ];
+  });
+}
+
+function notApplicable({ difference }: Fact) {
+  return {
+    diffId: difference.id,
+    partnerBillId: difference.partnerBillId,
+    platformBillId: difference.platformBillId,
+    paymentStatus: 'NOT_APPLICABLE',
+    paidAmount: '0.00',
+    currentPayable: '0.00',
+  };
+}
+
+function sameReason(asides: readonly Aside[]): boolean {
+  return asides.every((aside) => aside.failure.code === asides[0]?.failure.code);
+}
+
+function messageOf(task: TaskRow): DifferenceMessage {
+  return task.taskData as DifferenceMessage;
+}
+
+function keyOf(row: { stationId: string; shareMonth: string }): string {
+  return `${row.stationId}/${row.shareMonth}`;
+}
+
+function byKey(left: DifferenceRow, right: DifferenceRow): number {
+  const byStation = BigInt(left.stationId) - BigInt(right.stationId);
+  if (byStation !== 0n) return byStation < 0n ? -1 : 1;
+  return left.shareMonth < right.shareMonth ? -1 : 1;
+}

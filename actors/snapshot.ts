@@ -1,0 +1,49 @@
+/**
+ * Snapshot stage: brings the read model of platform stations' months up to date, by request generation (SNP rules).
+ * Reads: differences, partner bills. Writes: existing bill-dimension snapshots, places.
+ * Hands on: nothing; a pushed row ends here. Guarded by: slot, platform station guards, generation.
+ */
+import type { StageName } from '../src/domain/stage.ts';
+import { lockGuards, platformStationGuard } from '../src/store/guards.ts';
+import { endSnapshotRows, moveSnapshotWaiters, type PlaceMove } from '../src/store/places.ts';
+import type { SnapshotTaskData } from '../src/store/snapshot-requests.ts';
+import { refreshExistingSnapshots, type SnapshotRefresh } from '../src/store/snapshots.ts';
+import type { TaskRow } from '../src/store/tasks.ts';
+import type { Transaction } from '../src/store/transaction.ts';
+import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
+
+export function snapshotActor(): StageHandler {
+  return { stage: 'bill-snapshot' satisfies StageName, work, onHalt };
+}
+
+async function work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<Endings> {
+  const refreshes = tasks.map(refreshOf);
+  await lockGuards(
+    tx,
+    refreshes.map(({ platformStationId }) => ({ key: platformStationGuard(platformStationId) })),
+  );
+  await refreshExistingSnapshots(tx, refreshes);
+  await endSnapshotRows(tx, refreshes);
+  const ending: Ending = { kind: 'succeeded-unless-renewed' };
+  return new Map(tasks.map((task) => [task.id, ending]));
+}
+
+async function onHalt(tx: Transaction, task: TaskRow, halt: Halt, reason: string): Promise<void> {
+  const moves: Record<Halt, PlaceMove> = {
+    FAILED: { from: ['SNAPSHOT_PENDING'], to: 'SNAPSHOT_FAILED', leftAt: 'snapshotCurrent', reason },
+    CANCELLED: {
+      from: ['SNAPSHOT_PENDING', 'SNAPSHOT_FAILED'],
+      to: 'CANCELLED',
+      leftAt: 'snapshotCurrent',
+      reason,
+    },
+    REOPENED: { from: ['SNAPSHOT_FAILED'], to: 'SNAPSHOT_PENDING', leftAt: null, reason: null },
+  };
+  await moveSnapshotWaiters(tx, task.id, moves[halt]);
+}
+
+/** The generation that was claimed: what was asked for since is answered by another run (SNP-2). */
+function refreshOf(task: ClaimedTask): SnapshotRefresh {
+  const { partnerOrgId, platformStationId, months } = task.taskData as SnapshotTaskData;
+  return { taskId: task.id, generation: task.requestGeneration, partnerOrgId, platformStationId, months };
+}

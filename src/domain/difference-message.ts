@@ -1,0 +1,64 @@
+/** A difference message: a segment of committed stations of one push, with an identity of its own (DIF-1 to DIF-3). */
+import { createHash, randomInt } from 'node:crypto';
+
+/** A bill in a message, with the version that it was handed over with. Short names: there are up to 500 in a message. */
+export interface MessageBill {
+  readonly billId: string;
+  readonly rowNo: number;
+  readonly dataVersion: string;
+}
+
+export interface MessageStation {
+  readonly stationTaskId: string;
+  readonly partnerStationNo: string;
+  /** STA-13; null where the station had no platform station when its bills were written. */
+  readonly batchDeduction: string | null;
+  readonly bills: readonly MessageBill[];
+}
+
+export interface DifferenceMessage {
+  readonly taskMainId: string;
+  readonly parentTraceId: string;
+  /** The segment's closing time in ms since 1970, stored once; parts that are split off keep it. */
+  readonly startTime: string;
+  readonly recordTimestamp: string;
+  readonly requestparams: {
+    readonly entry: 'PARTNER_BILLS';
+    readonly pushId: string;
+    /** With each bill's dataVersion: the order number under which the bills were handed over. */
+    readonly acceptNo: string;
+    readonly stations: readonly MessageStation[];
+  };
+}
+
+/** A positive 63-bit id that grows with time: milliseconds and 21 random bits. Not an instant (DIF-3 refuses to read it as one). */
+export function newTaskMainId(nowMs: number): string {
+  return String((BigInt(nowMs) << 21n) | BigInt(randomInt(1 << 21)));
+}
+
+/** DIF-2 */
+export function requestIdOf(message: DifferenceMessage): string {
+  if (/^[1-9]\d*$/.test(message.taskMainId)) return `MONTHLY_DIFF:${message.taskMainId}`;
+  return `MONTHLY_DIFF:${createHash('sha256').update(JSON.stringify(message.requestparams)).digest('hex')}`;
+}
+
+export function messageTaskCode(message: DifferenceMessage): string {
+  return requestIdOf(message);
+}
+
+/** The same message for other stations: a new identity, the parent's start time and trace (DIF-16). */
+export function withStations(
+  message: DifferenceMessage,
+  stations: readonly MessageStation[],
+  nowMs: number,
+): DifferenceMessage {
+  return {
+    ...message,
+    taskMainId: newTaskMainId(nowMs),
+    requestparams: { ...message.requestparams, stations },
+  };
+}
+
+export function rowNosOf(stations: readonly MessageStation[]): number[] {
+  return stations.flatMap((station) => station.bills.map((bill) => bill.rowNo));
+}

@@ -1,0 +1,102 @@
+/**
+ * Requesting snapshots (SNP-1): accept-or-count-up, in the transaction of the change that makes the read model stale.
+ * Split in two, because the capacity must be known before anything is changed (ACC-3).
+ */
+import { routeOf } from '../../queues/route.ts';
+import { TaskStatus } from '../domain/task-status.ts';
+import { Failure } from '../errors.ts';
+import { lockSnapshotTasks, renewSnapshotTasks, type SnapshotTaskData } from '../store/snapshot-requests.ts';
+import type { Transaction } from '../store/transaction.ts';
+import { acceptTasks } from './accept-tasks.ts';
+
+/** SNP-1: months that one task may name. */
+export const SNAPSHOT_MONTHS_MAX = 240;
+
+export interface SnapshotRequest {
+  readonly partnerOrgId: string;
+  readonly platformStationId: string;
+  readonly months: readonly string[];
+  readonly source: string;
+}
+
+interface PlannedRequest {
+  readonly platformStationId: string;
+  readonly code: string;
+  readonly data: SnapshotTaskData;
+  readonly existing: { readonly id: string; readonly generation: number } | null;
+}
+
+export interface RequestedSnapshot {
+  readonly platformStationId: string;
+  readonly taskId: string;
+  /** The generation that carries this request; a run of it or a later one answers it. */
+  readonly generation: number;
+}
+
+/**
+ * Locks the tasks and works out what each would become. The caller holds the platform stations' guards.
+ * @throws Failure `SNAPSHOT_TASK_CANCELLED` (a person must decide), `SNAPSHOT_CAPACITY`
+ */
+export async function planSnapshotRequests(
+  tx: Transaction,
+  requests: readonly SnapshotRequest[],
+): Promise<PlannedRequest[]> {
+  const found = await lockSnapshotTasks(tx, requests.map(snapshotTaskCode));
+  const byCode = new Map(found.map((task) => [task.taskCode, task]));
+  return requests.map((request) => {
+    const code = snapshotTaskCode(request);
+    const task = byCode.get(code);
+    if (task?.status === TaskStatus.CANCELLED) {
+      const message = `The snapshot task of platform station ${request.platformStationId} was cancelled; a person must decide`;
+      throw new Failure('SNAPSHOT_TASK_CANCELLED', message);
+    }
+    const open = task !== undefined && task.status !== TaskStatus.SUCCESS ? task.taskData.months : [];
+    const months = [...new Set([...open, ...request.months])].sort();
+    if (months.length > SNAPSHOT_MONTHS_MAX) {
+      throw new Failure(
+        'SNAPSHOT_CAPACITY',
+        `${months.length} months are more than the ${SNAPSHOT_MONTHS_MAX} of one snapshot task`,
+      );
+    }
+    const data: SnapshotTaskData = { ...request, months, mode: 'EXISTING_ONLY_REFRESH' };
+    const existing = task === undefined ? null : { id: task.id, generation: task.requestGeneration };
+    return { platformStationId: request.platformStationId, code, data, existing };
+  });
+}
+
+export async function submitSnapshotRequests(
+  tx: Transaction,
+  planned: readonly PlannedRequest[],
+): Promise<RequestedSnapshot[]> {
+  const fresh = planned.filter((request) => request.existing === null);
+  const accepted = await acceptTasks(tx, fresh.map(seedOf));
+  await renewSnapshotTasks(
+    tx,
+    planned.flatMap(({ existing, data }) => (existing === null ? [] : [{ id: existing.id, data }])),
+  );
+  const idOf = new Map(accepted.map((task) => [task.taskCode, task.id]));
+  return planned.map(({ platformStationId, code, existing }) => ({
+    platformStationId,
+    taskId: existing?.id ?? idOf.get(code)!,
+    generation: existing === null ? 1 : existing.generation + 1,
+  }));
+}
+
+export function snapshotTaskCode(request: { partnerOrgId: string; platformStationId: string }): string {
+  return `BDS:${request.partnerOrgId}:${request.platformStationId}`;
+}
+
+function seedOf({ code, data }: PlannedRequest) {
+  const { stage, taskType, attemptsMax } = routeOf('bill-snapshot');
+  const { partnerOrgId } = data;
+  return {
+    stage,
+    taskType,
+    taskCode: code,
+    businessKey: code,
+    data,
+    partnerOrgId,
+    pushId: '0',
+    maxRetryCount: attemptsMax,
+  };
+}
