@@ -15,11 +15,11 @@ export async function tryLead(sql: Sql, name: string, holder: string, leaseMs: n
        lease_end = IF(holder <=> VALUES(holder), VALUES(lease_end), lease_end)`,
     [name, holder, leaseMs * 1000],
   );
-  const row = await sql.one<{ leads: number }>(
-    'SELECT (holder = ? AND lease_end > SYSDATE(3)) leads FROM scheduler_leader WHERE name = ?',
-    [holder, name],
+  const place = await sql.maybeOne<{ name: string }>(
+    'SELECT name FROM scheduler_leader WHERE name = ? AND holder = ? AND lease_end > SYSDATE(3)',
+    [name, holder],
   );
-  return row.leads === 1;
+  return place !== null;
 }
 
 /** Gives the place up, so that a follower need not wait for the lease's end. */
