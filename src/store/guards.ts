@@ -57,11 +57,9 @@ const CHUNK_SIZE_MAX = 500;
  */
 export async function lockGuards(sql: Sql, guards: readonly GuardWithFence[]): Promise<void> {
   const sorted = distinct(guards);
-  for (let from = 0; from < sorted.length; from += CHUNK_SIZE_MAX) {
-    const chunk = sorted.slice(from, from + CHUNK_SIZE_MAX);
-    await lockChunk(sql, chunk);
-    await refuseOvertaken(sql, chunk);
-  }
+  for (let from = 0; from < sorted.length; from += CHUNK_SIZE_MAX)
+    await lockChunk(sql, sorted.slice(from, from + CHUNK_SIZE_MAX));
+  await refuseOvertaken(sql, guards);
 }
 
 async function lockChunk(sql: Sql, chunk: readonly GuardWithFence[]): Promise<void> {
@@ -85,8 +83,8 @@ async function lockChunk(sql: Sql, chunk: readonly GuardWithFence[]): Promise<vo
   }
 }
 
-async function refuseOvertaken(sql: Sql, chunk: readonly GuardWithFence[]): Promise<void> {
-  const leased = chunk.filter((guard) => guard.fence !== undefined);
+async function refuseOvertaken(sql: Sql, guards: readonly GuardWithFence[]): Promise<void> {
+  const leased = guards.filter((guard) => guard.fence !== undefined);
   if (leased.length === 0) return;
   const fences = await readFences(
     sql,
@@ -115,8 +113,15 @@ export async function readFences(sql: Sql, keys: readonly GuardKey[]): Promise<M
   return fences;
 }
 
+/** Each guard once, in the one order; of several fences the highest. */
 function distinct(guards: readonly GuardWithFence[]): GuardWithFence[] {
-  const byText = new Map(guards.map((guard) => [guardText(guard.key), guard]));
+  const byText = new Map<string, GuardWithFence>();
+  for (const guard of guards) {
+    const text = guardText(guard.key);
+    const known = byText.get(text);
+    if (known === undefined || BigInt(guard.fence ?? '0') > BigInt(known.fence ?? '0'))
+      byText.set(text, guard);
+  }
   return [...byText.values()].sort((left, right) => compareGuards(left.key, right.key));
 }
 
