@@ -1,6 +1,7 @@
 /** Opens and closes the database, and brings its schema up to date: what commands need that run no work. */
 import { MikroORM, type Options } from '@mikro-orm/mysql';
-import { Store, type StoreHooks } from './transaction.ts';
+import { Failure } from '../errors.ts';
+import { NEW_READ_COMMITTED, Store, type StoreHooks } from './transaction.ts';
 
 /** @param ormOptions from config/mikro-orm.config.ts */
 export async function openStore(ormOptions: Options, hooks: StoreHooks = {}): Promise<Store> {
@@ -11,9 +12,37 @@ export async function closeStore(store: Store): Promise<void> {
   await store.orm.close(true);
 }
 
-/** @returns the names of the migrations that were run, in order; none where the schema is as it must be */
+/** A name that all pods agree on, in the server's own lock table. */
+const MIGRATION_LOCK = 'rooftally-migration';
+const MIGRATION_LOCK_WAIT_S = 300;
+/** The session that holds the lock is silent while another migrates; the server must not end it. */
+const MIGRATION_SESSION_S = 3600;
+
+/**
+ * Several pods may start at once: one migrates, the others wait for it and then find nothing to do.
+ * @returns the names of the migrations that were run, in order; none where the schema is as it must be
+ * @throws Failure `MIGRATION_BUSY` if another holds the lock for five minutes
+ */
 export async function migrate(store: Store): Promise<string[]> {
-  return (await store.orm.migrator.up()).map((migration) => migration.name);
+  return store.transaction(NEW_READ_COMMITTED, async (tx) => {
+    await tx.change(`SET SESSION wait_timeout = ${MIGRATION_SESSION_S}`);
+    const { locked } = await tx.one<{ locked: number | null }>(
+      `SELECT GET_LOCK(?, ${MIGRATION_LOCK_WAIT_S}) locked`,
+      [MIGRATION_LOCK],
+    );
+    if (locked !== 1) {
+      throw new Failure(
+        'MIGRATION_BUSY',
+        'Another process has been migrating for five minutes; look at it, then start again',
+      );
+    }
+    try {
+      return (await store.orm.migrator.up()).map((migration) => migration.name);
+    } finally {
+      await tx.many('SELECT RELEASE_LOCK(?)', [MIGRATION_LOCK]);
+      await tx.change('SET SESSION wait_timeout = 25');
+    }
+  });
 }
 
 export async function listPendingMigrations(store: Store): Promise<string[]> {
