@@ -136,16 +136,26 @@ async function startDatabase(
 ): Promise<Part> {
   const program = required(programs.database);
   place.log(`starting ${describe(program)}`);
-  const { server, url } = await startMysql({
-    program,
-    folder: join(place.folder, program.flavour),
-    templatesFolder: join(place.root, 'templates'),
-    fresh: options.fresh,
-    options: options.mysqlOptions ?? {},
-    log: place.log,
-  });
-  started.push(server);
-  return { url, server, version: describe(program), origin: program.origin };
+  try {
+    const { server, url } = await startMysql({
+      program,
+      folder: join(place.folder, program.flavour),
+      templatesFolder: join(place.root, 'templates'),
+      fresh: options.fresh,
+      options: options.mysqlOptions ?? {},
+      log: place.log,
+    });
+    started.push(server);
+    return { url, server, version: describe(program), origin: program.origin };
+  } catch (error) {
+    if (program.origin !== 'path' || options.mayDownload === false) throw error;
+    // An installed server may be confined to the machine's own data folder (AppArmor does that on Ubuntu).
+    place.log(
+      `${program.executable} does not work here, so another is looked for: ${(error as Error).message}`,
+    );
+    const withoutPath = { ...options, searchPath: '' };
+    return startDatabase(withoutPath, await findPrograms(withoutPath, place), place, started);
+  }
 }
 
 async function startCache(

@@ -28,7 +28,11 @@ export function tryLock(file: string): FolderLock | null {
     throw error;
   }
   writeFileSync(ownerFile(file), `${process.pid}\n`);
-  return { release: () => database.close() };
+  return {
+    release: () => {
+      if (database.isOpen) database.close();
+    },
+  };
 }
 
 /** Waits for the lock; `onWait` is told once who has it. */

@@ -44,9 +44,15 @@ export async function startGuarded(command: GuardedCommand): Promise<GuardedProc
   return { pid, ended: guardEnded.then((code) => endServerOfDeadGuard(pid, code)) };
 }
 
-/** SIGTERM, then SIGKILL after the grace time. Returns when the process is gone. */
+/** SIGTERM, then SIGKILL after the grace time; without one, SIGKILL at once. Returns when the process is gone. */
 export async function stopGuarded(process: GuardedProcess, graceMs: number): Promise<void> {
+  if (graceMs === 0) {
+    signalIfAlive(process.pid, 'SIGKILL');
+    await process.ended;
+    return;
+  }
   signalIfAlive(process.pid, 'SIGTERM');
+  // One that was frozen must wake up to hear it.
   signalIfAlive(process.pid, 'SIGCONT');
   const force = setTimeout(() => signalIfAlive(process.pid, 'SIGKILL'), graceMs);
   await process.ended;

@@ -8,9 +8,9 @@ import { readGreeting } from './mysql-greeting.ts';
 import { copyTemplate, prepareTemplate } from './mysql-template.ts';
 import { readOrMakePassword } from './password.ts';
 import { pollUntil } from './poll.ts';
-import { findFreePort, LOOPBACK } from './ports.ts';
+import { LOOPBACK } from './ports.ts';
 import type { DatabaseProgram } from './programs.ts';
-import { type Server, startServer } from './server.ts';
+import { type Server, startOnFreePort } from './server.ts';
 
 const DATABASE = 'rooftally';
 const USER = 'rooftally';
@@ -72,11 +72,11 @@ export async function startMysql(request: MysqlRequest): Promise<{ server: Serve
   const startStatements = join(folder, 'start.sql');
   writeFileSync(startStatements, startStatementsFor(password), { mode: 0o600 });
 
-  const port = await findFreePort();
   const settings = { ...COMMON_OPTIONS, ...FLAVOUR_OPTIONS[program.flavour], ...request.options };
-  const server = await startServer({
+  const server = await startOnFreePort((port) => ({
     name: program.flavour === 'mysql' ? 'MySQL' : 'MariaDB',
     port,
+    log: request.log,
     command: {
       executable: program.executable,
       args: [
@@ -91,8 +91,8 @@ export async function startMysql(request: MysqlRequest): Promise<{ server: Serve
       folder,
     },
     whenReady: (signal) => whenServing(port, signal),
-  });
-  return { server, url: `mysql://${USER}:${password}@${LOOPBACK}:${port}/${DATABASE}` };
+  }));
+  return { server, url: `mysql://${USER}:${password}@${LOOPBACK}:${server.port}/${DATABASE}` };
 }
 
 /** Run by the server at each start, before it serves: one statement a line. */

@@ -14,7 +14,7 @@ const PORT_MIN = 20_000;
 const PORT_MAX = 32_000;
 const ATTEMPTS_MAX = 200;
 
-/** A port on which nothing listened a moment ago. Whoever starts a server on it must still expect to lose the race. */
+/** A port on which nothing listened a moment ago: somebody else may still be quicker, see `startOnFreePort`. */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const port = randomInt(PORT_MIN, PORT_MAX);

@@ -114,6 +114,8 @@ async function configurationFor(folder: string): Promise<string> {
     'Acquire::Languages': 'none',
     'Acquire::PDiffs': 'false',
     'Acquire::Retries': '3',
+    // Or a mirror that cannot be reached would count as one that has nothing.
+    'APT::Update::Error-Mode': 'any',
     // As root, apt would hand the download to a user who may not write in our folder.
     ...(process.getuid?.() === 0 ? { 'APT::Sandbox::User': 'root' } : {}),
   };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { endFormerServer } from './former-server.ts';
 import { readOrMakePassword } from './password.ts';
 import { pollUntil } from './poll.ts';
-import { findFreePort, LOOPBACK } from './ports.ts';
+import { LOOPBACK } from './ports.ts';
 import type { RedisProgram } from './programs.ts';
 import { readRedisVersion } from './redis-protocol.ts';
-import { type Server, startServer } from './server.ts';
+import { type Server, startOnFreePort } from './server.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 const ANSWER_TIMEOUT_MS = 2_000;
@@ -31,24 +31,25 @@ export async function startRedis(request: RedisRequest): Promise<{ server: Serve
   if (request.fresh) rmSync(dataFolder, { recursive: true, force: true });
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
   const password = readOrMakePassword(join(folder, 'redis.password'));
-  const port = await findFreePort();
   const configuration = join(folder, 'redis.conf');
-  writeFileSync(configuration, configurationFor({ port, password, dataFolder }), { mode: 0o600 });
-
-  const url = `redis://:${password}@${LOOPBACK}:${port}/0`;
-  const server = await startServer({
-    name: program.flavour === 'redis' ? 'Redis' : 'Valkey',
-    port,
-    command: {
-      executable: program.executable,
-      args: [...program.before, configuration],
-      pidFile,
-      logFile: join(folder, 'redis.log'),
-      folder,
-    },
-    whenReady: (signal) => whenServing(url, signal),
+  const urlAt = (port: number) => `redis://:${password}@${LOOPBACK}:${port}/0`;
+  const server = await startOnFreePort((port) => {
+    writeFileSync(configuration, configurationFor({ port, password, dataFolder }), { mode: 0o600 });
+    return {
+      name: program.flavour === 'redis' ? 'Redis' : 'Valkey',
+      port,
+      log: request.log,
+      command: {
+        executable: program.executable,
+        args: [...program.before, configuration],
+        pidFile,
+        logFile: join(folder, 'redis.log'),
+        folder,
+      },
+      whenReady: (signal) => whenServing(urlAt(port), signal),
+    };
   });
-  return { server, url };
+  return { server, url: urlAt(server.port) };
 }
 
 function configurationFor(values: { port: number; password: string; dataFolder: string }): string {

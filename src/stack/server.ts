@@ -2,11 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { type GuardedCommand, type GuardedProcess, startGuarded, stopGuarded } from './guarded-process.ts';
+import { findFreePort, isFree } from './ports.ts';
 import { signalIfAlive } from './process-table.ts';
 import { StackError } from './stack-error.ts';
 
 const STOP_GRACE_MS = 30_000;
+const KILL_GRACE_MS = 0;
 const LOG_TAIL_LINES = 15;
+const PORT_ATTEMPTS_MAX = 3;
 
 /** What tests and fault drills do to a server. All return when it is done. */
 export interface Server {
@@ -27,36 +30,40 @@ export interface Server {
 
 export interface ServerSpecification {
   name: string;
+  /** Told when the server ends and nobody asked it to. */
+  log: (line: string) => void;
   port: number;
   command: GuardedCommand;
   /** Resolves when the server answers; is asked to give up through the signal. */
   whenReady(signal: AbortSignal): Promise<void>;
 }
 
-export async function startServer(specification: ServerSpecification): Promise<Server> {
+async function startServer(specification: ServerSpecification): Promise<Server> {
   let running: GuardedProcess | null = null;
+  let isEnding = false;
+  const { logFile } = specification.command;
 
   const start = async () => {
     if (running) return;
     const started = await startGuarded(specification.command);
     running = started;
-    started.ended.finally(() => {
-      if (running === started) running = null;
+    isEnding = false;
+    started.ended.then((code) => {
+      running = null;
+      if (!isEnding)
+        specification.log(`${specification.name} ended by itself (code ${code}), see ${logFile}`);
     });
     await becomeReady(started, specification);
   };
   const end = async (graceMs: number) => {
-    const ending = running;
-    if (ending) await stopGuarded(ending, graceMs);
+    isEnding = true;
+    if (running) await stopGuarded(running, graceMs);
   };
   const signal = (name: NodeJS.Signals) => {
     if (running) signalIfAlive(running.pid, name);
   };
   const stop = () => end(STOP_GRACE_MS);
-  const kill = () => {
-    signal('SIGKILL');
-    return end(0);
-  };
+  const kill = () => end(KILL_GRACE_MS);
 
   await start();
   return {
@@ -64,7 +71,7 @@ export async function startServer(specification: ServerSpecification): Promise<S
       return running?.pid ?? null;
     },
     port: specification.port,
-    logFile: specification.command.logFile,
+    logFile,
     start,
     stop,
     kill,
@@ -75,6 +82,18 @@ export async function startServer(specification: ServerSpecification): Promise<S
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),
   };
+}
+
+/** Chooses a port for the server, and another one when somebody else took it in between. */
+export async function startOnFreePort(specify: (port: number) => ServerSpecification): Promise<Server> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await findFreePort();
+    try {
+      return await startServer(specify(port));
+    } catch (error) {
+      if (attempt === PORT_ATTEMPTS_MAX || (await isFree(port))) throw error;
+    }
+  }
 }
 
 async function becomeReady(server: GuardedProcess, specification: ServerSpecification): Promise<void> {
