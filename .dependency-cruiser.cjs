@@ -11,8 +11,8 @@ const parts = {
   actors: '^actors/',
   scheduler: '^src/scheduler/',
   // What any endpoint uses; the application and its routers put the endpoints together.
-  http: '^src/http/(?!([a-z-]+-)?(app|router)\\.ts$)',
-  routes: '^src/http/([a-z-]+-)?(app|router)\\.ts$',
+  http: '^src/http/(?!.*(app|router)\\.ts$)',
+  routes: '^src/http/.*(app|router)\\.ts$',
   ingest: '^src/ingest/',
   control: '^src/control/',
   coverage: '^src/coverage/',
