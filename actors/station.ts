@@ -278,7 +278,7 @@ async function handOver(
   units: readonly StationUnit[],
   bills: readonly WrittenBill[],
 ): Promise<void> {
-  const won = bills.filter((bill) => bill.won === 1);
+  const won = bills.filter((bill) => bill.won);
   const amounts = await sumStationAmounts(
     tx,
     units.flatMap(({ station }) => station.platformStationId ?? []),

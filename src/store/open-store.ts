@@ -26,11 +26,11 @@ const MIGRATION_SESSION_S = 3600;
 export async function migrate(store: Store): Promise<string[]> {
   return store.transaction(NEW_READ_COMMITTED, async (tx) => {
     await tx.change(`SET SESSION wait_timeout = ${MIGRATION_SESSION_S}`);
-    const { locked } = await tx.one<{ locked: number | null }>(
+    const { locked } = await tx.one<{ locked: string | number | null }>(
       `SELECT GET_LOCK(?, ${MIGRATION_LOCK_WAIT_S}) locked`,
       [MIGRATION_LOCK],
     );
-    if (locked !== 1) {
+    if (Number(locked) !== 1) {
       throw new Failure(
         'MIGRATION_BUSY',
         'Another process has been migrating for five minutes; look at it, then start again',

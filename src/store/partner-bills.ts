@@ -69,13 +69,14 @@ export interface WrittenBill {
   readonly customerAccountId: string;
   readonly partnerStationNo: string;
   /** Whether the bill is this row's; else a later push holds it and the row is STALE (STA-12). */
-  readonly won: number;
+  readonly won: boolean;
 }
 
 /** STA-12: the real ids, never those that the input carried. */
 export async function readBackBills(sql: Sql, ranges: readonly RowRange[]): Promise<WrittenBill[]> {
   const where = inRanges('r', ranges);
-  return sql.many<WrittenBill>(
+  // A comparison is a BIGINT to MySQL, and those come as text.
+  const rows = await sql.many<Omit<WrittenBill, 'won'> & { won: string | number }>(
     `SELECT r.push_id pushId, r.row_no rowNo, b.id billId, a.id customerAccountId, r.partner_station_no partnerStationNo,
             (b.push_id = r.push_id AND b.push_row_no = r.row_no) won
        FROM ${ACCEPTED_ROWS} JOIN ${ITS_ACCOUNT} JOIN ${ITS_BILL}
@@ -83,6 +84,7 @@ export async function readBackBills(sql: Sql, ranges: readonly RowRange[]): Prom
       ORDER BY r.push_id, r.row_no`,
     where.values,
   );
+  return rows.map((row) => ({ ...row, won: Number(row.won) === 1 }));
 }
 
 /**
