@@ -37,8 +37,17 @@ export class SqlRunner implements Sql {
     this.#em = em;
   }
 
+  /** The one way to the database. */
+  protected async run(
+    statement: string,
+    values: readonly SqlValue[],
+    answer: 'all' | 'run',
+  ): Promise<unknown> {
+    return this.#em.execute(statement, [...values], answer);
+  }
+
   async many<Row extends object>(statement: string, values: readonly SqlValue[] = []): Promise<Row[]> {
-    return (await this.#em.execute(statement, [...values], 'all')) as unknown as Row[];
+    return (await this.run(statement, values, 'all')) as Row[];
   }
 
   async maybeOne<Row extends object>(
@@ -57,7 +66,7 @@ export class SqlRunner implements Sql {
   }
 
   async change(statement: string, values: readonly SqlValue[] = []): Promise<number> {
-    const result = (await this.#em.execute(statement, [...values], 'run')) as unknown as RunResult;
+    const result = (await this.run(statement, values, 'run')) as RunResult;
     return result.affectedRows;
   }
 
@@ -72,7 +81,7 @@ export class SqlRunner implements Sql {
   }
 
   async insert(statement: string, values: readonly SqlValue[] = []): Promise<string> {
-    const result = (await this.#em.execute(statement, [...values], 'run')) as unknown as RunResult;
+    const result = (await this.run(statement, values, 'run')) as RunResult;
     if (result.insertId === undefined || result.insertId === null)
       throw new RowCountError(headOf(statement), 1, 0);
     return String(result.insertId);

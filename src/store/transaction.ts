@@ -15,7 +15,7 @@ import {
   type MikroORM,
   TransactionPropagation,
 } from '@mikro-orm/mysql';
-import { type Sql, SqlRunner } from './sql.ts';
+import { type Sql, SqlRunner, type SqlValue } from './sql.ts';
 
 const CONFLICT_RETRIES_MAX = 5;
 const CONFLICT_PAUSE_MS = 40;
@@ -34,15 +34,38 @@ export const NEW_READ_COMMITTED: TransactionOptions = {
 
 type AfterCommit = () => void | Promise<void>;
 
+/** What an outermost transaction and its savepoints share. */
+interface Outermost {
+  /** A deadlock has ended the transaction in the database, whatever its work made of the error. */
+  lost: Error | null;
+}
+
 /** A running transaction: statements, callbacks for after the outermost commit, savepoints. */
 export class Transaction extends SqlRunner implements Sql {
   readonly em: EntityManager;
   readonly #afterCommit: AfterCommit[];
+  readonly #outermost: Outermost;
 
-  constructor(em: EntityManager, afterCommit: AfterCommit[]) {
+  constructor(em: EntityManager, afterCommit: AfterCommit[], outermost: Outermost = { lost: null }) {
     super(em);
     this.em = em;
     this.#afterCommit = afterCommit;
+    this.#outermost = outermost;
+  }
+
+  /** After a deadlock the session would go on without a transaction, each statement committed by itself. */
+  protected override async run(
+    statement: string,
+    values: readonly SqlValue[],
+    answer: 'all' | 'run',
+  ): Promise<unknown> {
+    if (this.#outermost.lost !== null) throw this.#outermost.lost;
+    try {
+      return await super.run(statement, values, answer);
+    } catch (error) {
+      if (error instanceof DeadlockException) this.#outermost.lost = error;
+      throw error;
+    }
   }
 
   /** Runs after the *outermost* commit, never after a rollback; a failure there is nobody's failure (ENG-7). */
@@ -53,10 +76,13 @@ export class Transaction extends SqlRunner implements Sql {
   /** NESTED, READ COMMITTED: a savepoint. What it wanted done after the commit is forgotten if it rolls back. */
   async nested<T>(work: (inner: Transaction) => Promise<T>): Promise<T> {
     const callbacks: AfterCommit[] = [];
-    const result = await this.em.transactional(async (em) => work(new Transaction(em, callbacks)), {
-      propagation: TransactionPropagation.NESTED,
-      clear: true,
-    });
+    const result = await this.em.transactional(
+      async (em) => work(new Transaction(em, callbacks, this.#outermost)),
+      {
+        propagation: TransactionPropagation.NESTED,
+        clear: true,
+      },
+    );
     this.#afterCommit.push(...callbacks);
     return result;
   }
@@ -92,19 +118,33 @@ export class Store extends SqlRunner implements Sql {
   async transaction<T>(_options: TransactionOptions, work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       const callbacks: AfterCommit[] = [];
+      const outermost: Outermost = { lost: null };
       try {
-        const result = await this.orm.em.fork().transactional((em) => work(new Transaction(em, callbacks)), {
-          propagation: TransactionPropagation.REQUIRES_NEW,
-          clear: true,
-        });
+        const result = await this.#runOnce(work, callbacks, outermost);
         await this.#runAfterCommit(callbacks);
         return result;
-      } catch (error) {
+      } catch (thrown) {
+        const error = outermost.lost ?? thrown;
         if (!isConflict(error) || attempt >= CONFLICT_RETRIES_MAX) throw error;
         this.#hooks.onConflict?.(error as Error);
         await pause(Math.random() * CONFLICT_PAUSE_MS * (attempt + 1));
       }
     }
+  }
+
+  #runOnce<T>(
+    work: (tx: Transaction) => Promise<T>,
+    callbacks: AfterCommit[],
+    outermost: Outermost,
+  ): Promise<T> {
+    return this.orm.em.fork().transactional(
+      async (em) => {
+        const result = await work(new Transaction(em, callbacks, outermost));
+        if (outermost.lost !== null) throw outermost.lost;
+        return result;
+      },
+      { propagation: TransactionPropagation.REQUIRES_NEW, clear: true },
+    );
   }
 
   async #runAfterCommit(callbacks: readonly AfterCommit[]): Promise<void> {

@@ -156,6 +156,25 @@ describe('store: transactions', () => {
     expect(await generation('a')).to.equal(1);
   });
 
+  it('ENG-13 work that swallows a deadlock cannot go on outside its transaction, which is gone', async () => {
+    let runs = 0;
+    await inTransaction(async (tx) => {
+      runs += 1;
+      await tx.change(BUMP, ['a']);
+      const deadlock = "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'Deadlock found'";
+      if (runs === 1) await tx.nested((inner) => inner.change(deadlock)).catch(() => undefined);
+      if (runs === 2) await tx.change(deadlock).catch(() => undefined);
+      if (runs === 2) return;
+      if (runs === 3)
+        await tx.change(deadlock).catch((cause) => {
+          throw new Error('told in other words', { cause });
+        });
+      await tx.change(BUMP, ['b']);
+    });
+    expect(runs).to.equal(4);
+    expect([await generation('a'), await generation('b')]).to.deep.equal([2, 2]);
+  });
+
   it('ENG-13 other errors run nothing again', async () => {
     let runs = 0;
     await inTransaction(async () => {
