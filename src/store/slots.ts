@@ -106,36 +106,56 @@ export async function removeLockedSlot(sql: Sql, slot: SlotKey): Promise<void> {
   );
 }
 
-/** Makes the partner's slots 1…cap of a stage exist and retires those above (a lowered cap). */
+/** Of a new slot: the database's time, so that a slot made anew never gives out a fence that it gave out before. */
+const FIRST_FENCE = 'CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS UNSIGNED)';
+
+/**
+ * Makes the partner's slots 1…cap of a stage exist and retires those above (a lowered cap). Rows that are as they
+ * should be are read only: their holders may be at work, which locks them.
+ */
 export async function setSlotCount(
   sql: Sql,
   stage: StageName,
   partnerOrgId: string,
   cap: number,
 ): Promise<void> {
-  const numbers = Array.from({ length: cap }, (_, index) => index + 1);
-  if (numbers.length > 0) {
+  const there = await sql.many<{ slotNo: number; retired: number }>(
+    'SELECT slot_no slotNo, retired FROM stage_slot WHERE stage = ? AND partner_org_id = ?',
+    [stage, partnerOrgId],
+  );
+  const inUse = new Set(there.filter((slot) => slot.retired === 0).map((slot) => slot.slotNo));
+  const wanted = Array.from({ length: cap }, (_, index) => index + 1).filter((slotNo) => !inUse.has(slotNo));
+  const surplus = there.map((slot) => slot.slotNo).filter((slotNo) => slotNo > cap);
+  if (wanted.length > 0) {
     await sql.change(
-      `INSERT INTO stage_slot (stage, partner_org_id, slot_no) VALUES ${numbers.map(() => '(?, ?, ?)').join(', ')}
+      `INSERT INTO stage_slot (stage, partner_org_id, slot_no, fence)
+       VALUES ${wanted.map(() => `(?, ?, ?, ${FIRST_FENCE})`).join(', ')}
        ON DUPLICATE KEY UPDATE retired = 0`,
-      numbers.flatMap((slotNo) => [stage, partnerOrgId, slotNo]),
+      wanted.flatMap((slotNo) => [stage, partnerOrgId, slotNo]),
     );
   }
-  await sql.change(
-    'UPDATE stage_slot SET retired = 1 WHERE stage = ? AND partner_org_id = ? AND slot_no > ?',
-    [stage, partnerOrgId, cap],
-  );
-  await sql.change(
-    'DELETE FROM stage_slot WHERE stage = ? AND partner_org_id = ? AND slot_no > ? AND retired = 1 AND holder IS NULL',
-    [stage, partnerOrgId, cap],
-  );
+  if (surplus.length > 0) await retireSlots(sql, stage, partnerOrgId, surplus);
+}
+
+/** Free ones go at once; a held one is removed by its holder, or by whoever rescues its tasks. */
+async function retireSlots(
+  sql: Sql,
+  stage: StageName,
+  partnerOrgId: string,
+  slotNos: readonly number[],
+): Promise<void> {
+  const key = [stage, partnerOrgId, slotNos];
+  const these = 'stage = ? AND partner_org_id = ? AND slot_no IN (?)';
+  await sql.change(`UPDATE stage_slot SET retired = 1 WHERE ${these}`, key);
+  await sql.change(`DELETE FROM stage_slot WHERE ${these} AND holder IS NULL`, key);
 }
 
 export interface SlotView extends SlotKey {
   readonly holder: string | null;
   readonly fence: string;
   readonly leaseEnd: string | null;
-  readonly expired: number;
+  /** Held, and the lease is over. */
+  readonly expired: boolean;
   readonly taskIds: readonly string[] | null;
   readonly takenAt: string | null;
   readonly retired: number;
@@ -143,11 +163,12 @@ export interface SlotView extends SlotKey {
 
 /** For people: who may do what at this moment. */
 export async function listSlots(sql: Sql, limit: number): Promise<SlotView[]> {
-  return sql.many<SlotView>(
+  const rows = await sql.many<Omit<SlotView, 'expired'> & { expired: string }>(
     `SELECT stage, partner_org_id partnerOrgId, slot_no slotNo, holder, fence, lease_end leaseEnd,
             (holder IS NOT NULL AND lease_end <= SYSDATE(3)) expired, task_ids taskIds, taken_at takenAt, retired
        FROM stage_slot ORDER BY stage, partner_org_id, slot_no LIMIT ${limit}`,
   );
+  return rows.map((row) => ({ ...row, expired: Number(row.expired) === 1 }));
 }
 
 export interface WakeCandidate extends SlotKey {
