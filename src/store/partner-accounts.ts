@@ -3,9 +3,11 @@ import { inRanges, type RowRange } from './row-ranges.ts';
 import type { Sql } from './sql.ts';
 import { ACCEPTED_ROWS, ROW_VERSION } from './station-units.ts';
 
+const TABLE = 'fi_customer_account_partner';
 /** VALUES() is what both MySQL and MariaDB speak. True where the row to be written is the later one (STA-11). */
-const IS_LATER = `(VALUES(data_version) > data_version OR (VALUES(data_version) = data_version AND VALUES(accept_no) > accept_no))`;
-const taken = (column: string) => `${column} = IF(${IS_LATER}, VALUES(${column}), ${column})`;
+const IS_LATER = `(VALUES(data_version) > ${TABLE}.data_version
+  OR (VALUES(data_version) = ${TABLE}.data_version AND VALUES(accept_no) > ${TABLE}.accept_no))`;
+const taken = (column: string) => `${column} = IF(${IS_LATER}, VALUES(${column}), ${TABLE}.${column})`;
 
 /**
  * STA-5: one account per (partner, station number), made or kept with its id; header fields from the first station
@@ -27,8 +29,8 @@ export async function upsertPartnerAccounts(sql: Sql, ranges: readonly RowRange[
       ORDER BY r.partner_station_no
      ON DUPLICATE KEY UPDATE
        ${['partner_station_id', 'household_name', 'rent_pay_method', 'push_id'].map(taken).join(', ')},
-       update_time = NOW(3), accept_no = IF(${IS_LATER}, VALUES(accept_no), accept_no),
-       data_version = GREATEST(data_version, VALUES(data_version))`,
+       update_time = NOW(3), accept_no = IF(${IS_LATER}, VALUES(accept_no), ${TABLE}.accept_no),
+       data_version = GREATEST(${TABLE}.data_version, VALUES(data_version))`,
     where.values,
   );
 }

@@ -27,10 +27,11 @@ const OVERWRITTEN = [
   'push_row_no',
 ] as const;
 
-const IS_LATER = `(VALUES(data_version) > fi_customer_bill_partner.data_version
-  OR (VALUES(data_version) = fi_customer_bill_partner.data_version AND VALUES(accept_no) > fi_customer_bill_partner.accept_no))`;
+const TABLE = 'fi_customer_bill_partner';
+const IS_LATER = `(VALUES(data_version) > ${TABLE}.data_version
+  OR (VALUES(data_version) = ${TABLE}.data_version AND VALUES(accept_no) > ${TABLE}.accept_no))`;
 const taken = (column: string) =>
-  `${column} = IF(${IS_LATER}, VALUES(${column}), fi_customer_bill_partner.${column})`;
+  `${column} = IF(${IS_LATER}, VALUES(${column}), ${TABLE}.${column})`;
 
 /**
  * STA-8, STA-10, STA-11: writes the accepted rows of these ranges as bills, by business key, from the pushed rows
@@ -54,9 +55,9 @@ export async function upsertPartnerBills(sql: Sql, ranges: readonly RowRange[]):
       ORDER BY a.id, r.bill_year_month
      ON DUPLICATE KEY UPDATE
        ${OVERWRITTEN.map(taken).join(', ')},
-       update_time = IF(${IS_LATER}, NOW(3), fi_customer_bill_partner.update_time),
-       accept_no = IF(${IS_LATER}, VALUES(accept_no), fi_customer_bill_partner.accept_no),
-       data_version = GREATEST(VALUES(data_version), fi_customer_bill_partner.data_version)`,
+       update_time = IF(${IS_LATER}, NOW(3), ${TABLE}.update_time),
+       accept_no = IF(${IS_LATER}, VALUES(accept_no), ${TABLE}.accept_no),
+       data_version = GREATEST(VALUES(data_version), ${TABLE}.data_version)`,
     where.values,
   );
 }
