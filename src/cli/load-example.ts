@@ -20,10 +20,24 @@ import {
   type StationMappingSeed,
 } from '../store/example-data.ts';
 import { type BillLockSeed, reserveExampleLock } from '../store/example-locks.ts';
-import { NEW_READ_COMMITTED, type Store } from '../store/transaction.ts';
+import { lockGuards, platformStationGuard } from '../store/guards.ts';
+import { cancelIfWaiting, findTaskByCode } from '../store/tasks.ts';
+import { NEW_READ_COMMITTED, type Store, type Transaction } from '../store/transaction.ts';
 import { ensureSlots } from '../tasks/ensure-slots.ts';
+import {
+  planSnapshotRequests,
+  snapshotTaskCode,
+  submitSnapshotRequests,
+} from '../tasks/request-snapshots.ts';
 
 export const EXAMPLES_FOLDER = join(import.meta.dirname, '../../examples');
+
+/** A snapshot task that a person has given up for good. */
+interface CancelledSnapshotSeed {
+  readonly partnerOrgId: string;
+  readonly platformStationId: string;
+  readonly reason: string;
+}
 
 export interface LoadedExample {
   readonly partners: readonly PartnerSeed[];
@@ -51,6 +65,9 @@ export async function loadExample(store: Store): Promise<LoadedExample> {
     await insertSnapshots(tx, snapshots);
     for (const partner of partners) await ensureSlots(tx, partner.partnerOrgId, {});
   });
+  for (const cancelled of seed<CancelledSnapshotSeed>('cancelled-snapshots')) {
+    await store.transaction(NEW_READ_COMMITTED, (tx) => cancelSnapshotTask(tx, cancelled));
+  }
   for (const lock of seed<BillLockSeed>('bill-locks')) {
     await store.transaction(NEW_READ_COMMITTED, (tx) => reserveExampleLock(tx, lock));
   }
@@ -60,6 +77,17 @@ export async function loadExample(store: Store): Promise<LoadedExample> {
     platformBillCount: bills.length,
     snapshotCount: snapshots.reduce((sum, station) => sum + station.months.length, 0),
   };
+}
+
+/** As if it had been asked for once, and an operator had cancelled it before it ran. */
+async function cancelSnapshotTask(tx: Transaction, seed: CancelledSnapshotSeed): Promise<void> {
+  const { partnerOrgId, platformStationId, reason } = seed;
+  await lockGuards(tx, [{ key: platformStationGuard(platformStationId) }]);
+  const station = { partnerOrgId, platformStationId };
+  if ((await findTaskByCode(tx, snapshotTaskCode(station))) !== null) return;
+  const request = { ...station, months: [], source: 'EXAMPLE' };
+  const [task] = await submitSnapshotRequests(tx, await planSnapshotRequests(tx, [request]));
+  await cancelIfWaiting(tx, task!.taskId, reason);
 }
 
 function seed<Seed>(name: string): Seed[] {

@@ -63,6 +63,13 @@ describe('loading the example', () => {
     expect(Number(wrong)).to.equal(0);
   });
 
+  it('SNP-1 holds one snapshot task that a person has cancelled', async () => {
+    const tasks = await test.store.many<{ code: string; status: number }>(
+      'SELECT task_code code, status FROM fi_async_task',
+    );
+    expect(tasks).to.deep.equal([{ code: 'BDS:860102:32000031', status: 4 }]);
+  });
+
   it('twice is once: not a row more, not a value changed', async () => {
     const before = await everything();
     await loadExample(test.store);

@@ -1,0 +1,65 @@
+/** `rooftally demo`: all of Rooftally on this machine, with an example in which everything goes wrong that can. */
+import { Command } from 'commander';
+import { invitation } from './demo/invitation.ts';
+import { type Told, tellStory } from './demo/story.ts';
+import type { Telling } from './demo/telling.ts';
+import { verdict } from './demo/verdict.ts';
+import { bringUpWorld } from './demo/world.ts';
+import { untilInterrupted } from './interruption.ts';
+import { LiveLines } from './live-lines.ts';
+
+interface DemoOptions {
+  readonly once?: boolean;
+  readonly fresh?: boolean;
+}
+
+const INTERRUPTED_EXIT_CODE = 130;
+
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description('Bring everything up on this machine, push an example, and show what becomes of it')
+    .option('--once', 'end by itself: with 0 only if coverage came out as the example says it must')
+    .option('--fresh', 'begin without the data of earlier runs')
+    .action(async (options: DemoOptions) => {
+      process.exitCode = await demo(options);
+    });
+}
+
+async function demo(options: DemoOptions): Promise<number> {
+  const interrupted = untilInterrupted();
+  const say = (line: string) => console.log(line);
+  const world = await bringUpWorld({ fresh: options.fresh === true, say });
+  try {
+    const telling: Telling = { world, lines: new LiveLines(process.stdout), say };
+    const told = await Promise.race([tellAndCheck(telling), interrupted]);
+    if (typeof told === 'string') return INTERRUPTED_EXIT_CODE;
+    if (options.once === true) return told.length === 0 ? 0 : 1;
+    for (const line of ['', ...invitation(world)]) say(line);
+    await interrupted;
+    return 0;
+  } finally {
+    await world.stop();
+  }
+}
+
+/** @returns what came out otherwise than the example says it must */
+async function tellAndCheck(telling: Telling): Promise<string[]> {
+  const told = await tellStory(telling);
+  const faults = verdict(observedOf(told));
+  telling.say('');
+  if (faults.length === 0)
+    telling.say('Coverage came out as the example says it must, to the row and the fen.');
+  else telling.say('Coverage did NOT come out as the example says it must:');
+  for (const fault of faults) telling.say(`  - ${fault}`);
+  return faults;
+}
+
+function observedOf({ sent, before, repair }: Told) {
+  return sent.map(({ expected, fileTotals, reply }, index) => ({
+    expected,
+    fileTotals,
+    reply,
+    before: before[index]!,
+    afterRepair: repair.after[index]!,
+  }));
+}
