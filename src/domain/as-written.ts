@@ -12,7 +12,10 @@ export const MONEY_MAX_CENTS = 999_999_999_999_999_999n;
 
 /** `7`, `7.5` and `007.50` with two decimals are all `7.50`. @param text fits one of the patterns above */
 export function toDecimals(text: string, decimals: number): string {
-  const [whole = '0', fraction = ''] = text.split('.', 2);
+  const point = text.indexOf('.');
+  const whole = point === -1 ? text : text.slice(0, point);
+  const fraction = point === -1 ? '' : text.slice(point + 1);
+  if (fraction.length === decimals && (whole[0] !== '0' || whole.length === 1)) return text;
   return `${whole.replace(/^0+(?=\d)/, '')}.${fraction.padEnd(decimals, '0')}`;
 }
 

@@ -6,6 +6,8 @@ import { pointerTo, type Refusal, refusal } from './refusal.ts';
 export interface CheckedFields<Name extends string> {
   /** Normalised; null where absent or wrong. */
   readonly values: Record<Name, FieldValue>;
+  /** The same as a JSON array, in the order of the fields. */
+  readonly valuesJson: string;
   readonly refusal: Refusal | null;
   /** Unknown fields that were ignored, since the push is not strict (DEC-1). */
   readonly ignoredCount: number;
@@ -13,11 +15,17 @@ export interface CheckedFields<Name extends string> {
   readonly content: string;
 }
 
-export interface FieldRules<Name extends string> {
-  readonly fields: Readonly<Record<Name, FieldSpec>>;
+export class FieldRules<Name extends string> {
   /** What an object with these fields is called in a sentence. */
   readonly noun: string;
-  readonly strict: boolean;
+  readonly specs: ReadonlyMap<string, FieldSpec>;
+  readonly entries: readonly (readonly [Name, FieldSpec])[];
+
+  constructor(noun: string, fields: Readonly<Record<Name, FieldSpec>>) {
+    this.noun = noun;
+    this.entries = Object.entries(fields) as [Name, FieldSpec][];
+    this.specs = new Map(this.entries);
+  }
 }
 
 /** @param pointer where the object stands in the body */
@@ -25,32 +33,39 @@ export function checkFields<Name extends string>(
   raw: RawFields,
   pointer: string,
   rules: FieldRules<Name>,
+  strict: boolean,
 ): CheckedFields<Name> {
   const values = {} as Record<Name, FieldValue>;
+  const list: FieldValue[] = [];
   const wrong: [string, unknown][] = [];
   let first: Refusal | null = null;
-  for (const name of Object.keys(rules.fields) as Name[]) {
-    const spec = rules.fields[name];
+  let knownCount = 0;
+  for (const [name, spec] of rules.entries) {
     const given = raw.get(name);
+    if (given !== undefined) knownCount += 1;
     const value = readValue(spec, given);
     values[name] = value === WRONG ? null : value;
+    list.push(values[name]);
     if (value !== WRONG) continue;
     first ??= refusal('INVALID_FIELD', pointerTo(pointer, name), faultSentence(name, spec, given));
     if (given !== undefined) wrong.push([name, rawDigestText(given)]);
   }
-  const unknown = unknownNames(raw, rules);
-  if (rules.strict && unknown.length > 0) {
+  const unknown = knownCount === raw.size ? NOTHING : unknownNames(raw, rules.specs);
+  if (strict && unknown.length > 0) {
     first ??= refusal('INVALID_FIELD', pointerTo(pointer, unknown[0]!), unknownSentence(unknown, rules));
     for (const name of unknown) wrong.push([name, rawDigestText(raw.get(name)!)]);
   }
+  const valuesJson = JSON.stringify(list);
   return {
     values,
+    valuesJson,
     refusal: first,
-    ignoredCount: rules.strict ? 0 : unknown.length,
-    content: JSON.stringify(wrong.length === 0 ? Object.values(values) : [Object.values(values), wrong]),
+    ignoredCount: strict ? 0 : unknown.length,
+    content: wrong.length === 0 ? valuesJson : `${valuesJson}${JSON.stringify(wrong)}`,
   };
 }
 
+const NOTHING: readonly string[] = [];
 const WRONG = Symbol('wrong');
 
 /** Absent and null are the same, and no value, where the field is not required (DEC-1). */
@@ -66,14 +81,13 @@ function faultSentence(name: string, spec: FieldSpec, given: RawValue | undefine
   return `Send ${name} as ${spec.hint}; it was ${showRaw(given)}.`;
 }
 
-function unknownNames(raw: RawFields, rules: FieldRules<string>): string[] {
-  const unknown: string[] = [];
-  for (const name of raw.keys()) if (!Object.hasOwn(rules.fields, name)) unknown.push(name);
-  return unknown.sort();
+function unknownNames(raw: RawFields, known: ReadonlyMap<string, FieldSpec>): readonly string[] {
+  return [...raw.keys()].filter((name) => !known.has(name)).sort();
 }
 
 function unknownSentence(unknown: readonly string[], rules: FieldRules<string>): string {
   const named = unknown.slice(0, 5).map((name) => JSON.stringify(name.slice(0, 40)));
   const more = unknown.length > named.length ? ` and ${unknown.length - named.length} more` : '';
-  return `Remove ${named.join(', ')}${more}: ${rules.noun} has no such field. Known are ${Object.keys(rules.fields).join(', ')}.`;
+  const known = [...rules.specs.keys()].join(', ');
+  return `Remove ${named.join(', ')}${more}: ${rules.noun} has no such field. Known are ${known}.`;
 }

@@ -1,5 +1,5 @@
 /** What can be said of a pushed station or bill by itself, before anything is looked up (DEC-1, DEC-2, STA-11). */
-import { checkFields } from './check-fields.ts';
+import { checkFields, FieldRules } from './check-fields.ts';
 import { FIRST_BILL_MONTH } from './month.ts';
 import {
   BILL_FIELDS,
@@ -12,6 +12,9 @@ import {
 } from './pushed-fields.ts';
 import { JsonNumber, type RawFields, type RawValue } from './raw-value.ts';
 import { lengthOf, pointerTo, type Refusal, refusal } from './refusal.ts';
+
+const STATION_RULES = new FieldRules<StationField>('a station', STATION_FIELDS);
+const BILL_RULES = new FieldRules<BillField>('a bill', BILL_FIELDS);
 
 export interface RowRules {
   /** Unknown fields refuse their rows; else they are ignored and counted (DEC-1). */
@@ -33,6 +36,8 @@ export interface CheckedStation {
 
 export interface CheckedBill {
   readonly values: BillValues;
+  /** The same as a JSON array, in the order of the fields. */
+  readonly valuesJson: string;
   readonly shownMonth: string | null;
   readonly shownRowId: string | null;
   /** False where the rent is missing or no amount: it counts 0 everywhere and is listed (DEC-17). */
@@ -44,22 +49,14 @@ export interface CheckedBill {
 
 /** @param raw the entry's fields without its bills; @param pointer the entry's place in the body */
 export function checkStation(raw: RawFields, pointer: string, rules: RowRules): CheckedStation {
-  const checked = checkFields<StationField>(raw, pointer, {
-    fields: STATION_FIELDS,
-    noun: 'a station',
-    strict: rules.strict,
-  });
+  const checked = checkFields(raw, pointer, STATION_RULES, rules.strict);
   return { ...checked, shownStationNo: shown(raw.get('partnerStationNo'), 64) };
 }
 
 /** @param raw null where the bill is no object at all */
 export function checkBill(raw: RawFields | null, pointer: string, rules: RowRules): CheckedBill {
   if (raw === null) return notAnObject(pointer);
-  const checked = checkFields<BillField>(raw, pointer, {
-    fields: BILL_FIELDS,
-    noun: 'a bill',
-    strict: rules.strict,
-  });
+  const checked = checkFields(raw, pointer, BILL_RULES, rules.strict);
   return {
     ...checked,
     shownMonth: shown(raw.get('billYearMonth'), 16),
@@ -98,6 +95,7 @@ const NO_VALUES = Object.fromEntries(
 function notAnObject(pointer: string): CheckedBill {
   return {
     values: NO_VALUES,
+    valuesJson: JSON.stringify(Object.values(NO_VALUES)),
     shownMonth: null,
     shownRowId: null,
     rentReadable: false,

@@ -8,6 +8,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/mysql';
 import { routeOf } from '../../queues/route.ts';
 import type { PushAmounts, PushCode, PushCounts } from '../domain/push-outcome.ts';
+import { readRowLine } from '../domain/row-line.ts';
 import {
   insertIdentity,
   lockIdentity,
@@ -20,12 +21,12 @@ import type { TaskSeed } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../store/transaction.ts';
 import { acceptTasks } from '../tasks/accept-tasks.ts';
 import type { Kick } from '../tasks/kick.ts';
-import { parseLine, type ReadPush } from './check-rows.ts';
-import type { Verdicts } from './judge-rows.ts';
+import { type ReadPush, readStationLine } from './check-rows.ts';
 import { refusalOf } from './receipts.ts';
-import { orderRows, type RowOrder, type StationRange } from './row-order.ts';
+import { type RowOrder, type StationRange, stationRanges } from './row-order.ts';
+import type { Verdicts } from './verdicts.ts';
 
-const ROWS_AT_ONCE_MAX = 500;
+const ROWS_AT_ONCE_MAX = 1_000;
 
 export interface Acceptance {
   readonly partnerOrgId: string;
@@ -36,6 +37,7 @@ export interface Acceptance {
   readonly counts: PushCounts;
   readonly amounts: PushAmounts;
   readonly push: ReadPush;
+  readonly order: RowOrder;
   readonly verdicts: Verdicts;
 }
 
@@ -47,13 +49,12 @@ export type AcceptOutcome =
 
 /** @throws BusyError where the same identity is being accepted right now */
 export async function acceptPush(store: Store, kick: Kick, acceptance: Acceptance): Promise<AcceptOutcome> {
-  const order = orderRows(acceptance.push, acceptance.verdicts);
   try {
     return await store.transaction(NEW_READ_COMMITTED, async (tx) => {
       const earlier = await lockIdentity(tx, acceptance.partnerOrgId, acceptance.idempotencyKey);
       if (earlier !== null && !earlier.expired) return { kind: 'earlier', identity: earlier };
-      const pushId = await writePush(tx, acceptance, order, earlier !== null);
-      if (order.stations.length > 0) {
+      const pushId = await writePush(tx, acceptance, earlier !== null);
+      if (acceptance.counts.accepted > 0) {
         tx.afterCommit(() => kick.kick('bill-station', acceptance.partnerOrgId));
       }
       return { kind: 'accepted', pushId };
@@ -64,24 +65,21 @@ export async function acceptPush(store: Store, kick: Kick, acceptance: Acceptanc
   }
 }
 
-async function writePush(
-  tx: Transaction,
-  acceptance: Acceptance,
-  order: RowOrder,
-  replaces: boolean,
-): Promise<string> {
+async function writePush(tx: Transaction, acceptance: Acceptance, replaces: boolean): Promise<string> {
+  const { push, order, verdicts, partnerOrgId } = acceptance;
+  const { ranges, namedCount } = stationRanges(push, order, (index) => verdicts.isAccepted(index));
   const pushId = await insertPush(tx, {
     ...acceptance,
-    stationCount: order.stationCount,
-    ignoredFieldCount: acceptance.push.ignoredFieldCount,
+    stationCount: namedCount,
+    ignoredFieldCount: push.ignoredFieldCount,
   });
   await keepIdentity(tx, acceptance, pushId, replaces);
-  await writeRows(tx, acceptance, order, pushId);
+  await writeRows(tx, acceptance, pushId);
   await acceptTasks(
     tx,
-    order.stations.map((station) => stationTask(station, pushId, acceptance.partnerOrgId)),
+    ranges.map((station) => stationTask(station, pushId, partnerOrgId)),
   );
-  await takeAcceptNo(tx, acceptance.partnerOrgId, pushId);
+  await takeAcceptNo(tx, partnerOrgId, pushId);
   return pushId;
 }
 
@@ -101,44 +99,46 @@ async function keepIdentity(
   await (replaces ? replaceIdentity(tx, identity) : insertIdentity(tx, identity));
 }
 
-async function writeRows(
-  tx: Transaction,
-  { push, verdicts }: Acceptance,
-  order: RowOrder,
-  pushId: string,
-): Promise<void> {
-  for (let from = 0; from < order.rowIndexes.length; from += ROWS_AT_ONCE_MAX) {
-    const indexes = order.rowIndexes.slice(from, from + ROWS_AT_ONCE_MAX);
-    const lines = await push.lines.lines(indexes.map((index) => push.rows[index]!.line));
-    await insertPushedRows(
-      tx,
-      pushId,
-      indexes.map((index, at) => newRow(push, verdicts, index, from + at + 1, lines[at]!)),
-    );
+/** While the database writes one chunk, the next is read and made ready. */
+async function writeRows(tx: Transaction, acceptance: Acceptance, pushId: string): Promise<void> {
+  const { push, order, verdicts } = acceptance;
+  let writing: Promise<void> = Promise.resolve();
+  for (let from = 0; from < order.length; from += ROWS_AT_ONCE_MAX) {
+    const indexes = [...order.subarray(from, from + ROWS_AT_ONCE_MAX)];
+    const rows = await newRows(push, verdicts, indexes, from + 1);
+    await writing;
+    writing = insertPushedRows(tx, pushId, rows);
+    // Awaited a turn later; until then a failure is not unhandled.
+    writing.catch(() => {});
   }
+  await writing;
 }
 
-function newRow(
+async function newRows(
   push: ReadPush,
   verdicts: Verdicts,
-  index: number,
-  rowNo: number,
-  lineText: string,
-): NewPushedRow {
-  const row = push.rows[index]!;
-  const station = push.stations[row.stationIndex]!;
-  const line = parseLine(lineText);
-  return {
-    rowNo,
-    receiptIndex: index,
-    refusal: refusalOf(push, verdicts, index, line),
-    shownStationNo: station.shownStationNo,
-    shownMonth: line.shownMonth,
-    shownRowId: line.shownRowId,
-    contentHash: row.contentHash,
-    station: station.values,
-    bill: line.values,
-  };
+  indexes: readonly number[],
+  firstRowNo: number,
+): Promise<NewPushedRow[]> {
+  const lines = await push.lines.lines(indexes.map((index) => push.rows.line(index)));
+  const stationIndexes = [...new Set(indexes.map((index) => push.rows.stationIndex(index)))];
+  const stationLines = await push.lines.lines(stationIndexes.map((index) => push.stations[index]!.line));
+  const stations = new Map(stationIndexes.map((index, at) => [index, readStationLine(stationLines[at]!)]));
+  return indexes.map((index, at) => {
+    const line = readRowLine(lines[at]!);
+    const stationIndex = push.rows.stationIndex(index);
+    return {
+      rowNo: firstRowNo + at,
+      receiptIndex: index,
+      refusal: refusalOf(push, verdicts, index, line),
+      shownStationNo: push.stations[stationIndex]!.shownStationNo,
+      shownMonth: line.shownMonth,
+      shownRowId: line.shownRowId,
+      contentHash: push.rows.contentHash(index),
+      station: stations.get(stationIndex)!,
+      bill: line.values,
+    };
+  });
 }
 
 function stationTask(station: StationRange, pushId: string, partnerOrgId: string): TaskSeed {

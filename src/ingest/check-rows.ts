@@ -1,54 +1,38 @@
 /**
- * Reads a push from its source, row by row: each bill is checked on its own, hashed, and laid down in a line spool.
- * What stays in memory of a row is some two hundred bytes: where its line is, and what the verdict will need (ING-3, ING-7).
+ * Reads a push from its source, row by row: each bill is checked on its own, hashed, and laid down as a line in a
+ * spool, so that memory does not grow with what partners write into their rows (ING-3, ING-7).
  */
 import { hash } from 'node:crypto';
 import { toCents } from '../domain/as-written.ts';
-import { type CheckedBill, checkBill, checkStation, type RowRules } from '../domain/check-row.ts';
-import type { BillValues, StationValues } from '../domain/pushed-fields.ts';
-import type { Refusal } from '../domain/refusal.ts';
+import { checkBill, checkStation, type RowRules } from '../domain/check-row.ts';
+import type { ControlTotals } from '../domain/push-outcome.ts';
+import type { StationValues } from '../domain/pushed-fields.ts';
+import { pointerTo, type Refusal } from '../domain/refusal.ts';
+import { writeRowLine } from '../domain/row-line.ts';
 import { ContentDigest } from './content-digest.ts';
 import type { IngestLimits } from './limits.ts';
 import { type LineRef, LineSpool } from './line-spool.ts';
 import { PushLimits } from './push-limits.ts';
-import type { SourceEvent } from './station-source.ts';
+import { ReadRows } from './read-rows.ts';
+import type { BillEvent, SourceEvent, StationEvent } from './station-source.ts';
 import { TopFields } from './top-fields.ts';
 
 /** A station entry of the request. The same station may have several. */
 export interface ReadStation {
   readonly pointer: string;
-  readonly values: StationValues;
-  readonly shownStationNo: string | null;
-  readonly refusal: Refusal | null;
-}
-
-/** A bill of the request, at the index of its receipt. */
-export interface ReadRow {
-  readonly pointer: string;
+  readonly billsPointer: string;
+  /** Its values, as JSON. */
   readonly line: LineRef;
-  /** Normalised; null if it is no month. */
-  readonly month: string | null;
-  /** Normalised; null if it is no amount, which counts 0 (DEC-17). */
-  readonly rent: string | null;
-  /** A field of the bill itself is wrong; the line says which. */
-  readonly wrong: boolean;
-  stationIndex: number;
-  contentHash: string;
-}
-
-/** A row's line in the spool. */
-export interface RowLine {
-  readonly values: BillValues;
-  readonly shownMonth: string | null;
-  readonly shownRowId: string | null;
+  readonly shownStationNo: string | null;
+  readonly partnerStationId: string | null;
   readonly refusal: Refusal | null;
 }
 
 export interface ReadPush extends AsyncDisposable {
   readonly stations: readonly ReadStation[];
-  readonly rows: readonly ReadRow[];
+  readonly rows: ReadRows;
   readonly lines: LineSpool;
-  readonly totals: { readonly count: number | null; readonly amount: string | null };
+  readonly totals: ControlTotals;
   /** The sum of all rents that are amounts. */
   readonly cents: bigint;
   readonly unreadableRents: { readonly count: number; readonly pointers: readonly string[] };
@@ -59,9 +43,7 @@ export interface ReadPush extends AsyncDisposable {
 
 const POINTERS_LISTED_MAX = 100;
 
-/**
- * @throws Problem 400 where the body is no push, 413 over a limit
- */
+/** @throws Problem 400 where the body is no push, 413 over a limit */
 export async function checkRows(
   events: AsyncIterable<readonly SourceEvent[]>,
   rules: RowRules,
@@ -82,13 +64,27 @@ export async function checkRows(
   }
 }
 
+/** Refused by its own fields or its station's; nothing needs to be looked up for it. */
+export function isRefusedByItself(push: ReadPush, index: number): boolean {
+  return push.rows.isWrong(index) || push.stations[push.rows.stationIndex(index)]!.refusal !== null;
+}
+
+export function billPointer(push: ReadPush, index: number): string {
+  const station = push.stations[push.rows.stationIndex(index)]!;
+  return pointerTo(station.billsPointer, push.rows.billStep(index));
+}
+
+export function readStationLine(text: string): StationValues {
+  return JSON.parse(text) as StationValues;
+}
+
 class Reading {
   readonly #lines: LineSpool;
   readonly #rules: RowRules;
   readonly #limits: PushLimits;
   readonly #top: TopFields;
   readonly #stations: ReadStation[] = [];
-  readonly #rows: ReadRow[] = [];
+  readonly #rows = new ReadRows();
   readonly #digest = new ContentDigest();
   readonly #unreadable: string[] = [];
   #unreadableCount = 0;
@@ -105,17 +101,9 @@ class Reading {
   }
 
   take(event: SourceEvent): void {
-    switch (event.kind) {
-      case 'bill':
-        this.#takeBill(checkBill(event.fields, event.pointer, this.#rules), event.pointer);
-        return;
-      case 'station':
-        this.#closeStation(event);
-        return;
-      case 'top':
-        this.#top.take(event.name, event.value);
-        return;
-    }
+    if (event.kind === 'bill') this.#takeBill(event);
+    else if (event.kind === 'station') this.#closeStation(event);
+    else this.#top.take(event.name, event.value);
   }
 
   end(): ReadPush {
@@ -134,35 +122,43 @@ class Reading {
     };
   }
 
-  #takeBill(bill: CheckedBill, pointer: string): void {
+  #takeBill(event: BillEvent): void {
     this.#limits.countRow();
-    const line: RowLine = bill;
+    const pointer = pointerTo(event.billsPointer, event.step);
+    const bill = checkBill(event.fields, pointer, this.#rules);
+    const rentCents = bill.rentReadable ? toCents(bill.values.rent as string) : null;
     this.#rows.push({
-      pointer,
-      line: this.#lines.append(lineText(line)),
-      month: bill.values.billYearMonth as string | null,
-      rent: bill.values.rent as string | null,
-      wrong: bill.refusal !== null,
+      line: this.#lines.append(writeRowLine(bill)),
       stationIndex: this.#stations.length,
+      billStep: event.step,
+      month: bill.values.billYearMonth as string | null,
+      rentCents,
+      wrong: bill.refusal !== null,
       contentHash: hash('sha256', bill.content),
     });
     this.#ignoredCount += bill.ignoredCount;
-    if (bill.rentReadable) this.#cents += toCents(bill.values.rent as string);
-    else this.#listUnreadable(pointer);
+    if (rentCents === null) this.#listUnreadable(pointer);
+    else this.#cents += rentCents;
   }
 
-  #closeStation(event: SourceEvent & { kind: 'station' }): void {
+  #closeStation(event: StationEvent): void {
     const station = checkStation(event.fields, event.pointer, this.#rules);
     this.#limits.countStation(station.shownStationNo);
-    for (let at = this.#openFrom; at < this.#rows.length; at++) {
-      const row = this.#rows[at]!;
-      row.contentHash = hash('sha256', `${station.content}\n${row.contentHash}`);
-      this.#digest.add(row.contentHash);
+    for (let index = this.#openFrom; index < this.#rows.length; index++) {
+      const contentHash = hash('sha256', `${station.content}\n${this.#rows.contentHash(index)}`);
+      this.#rows.setContentHash(index, contentHash);
+      this.#digest.add(contentHash);
     }
     this.#openFrom = this.#rows.length;
     this.#ignoredCount += station.ignoredCount;
-    const { values, shownStationNo, refusal } = station;
-    this.#stations.push({ pointer: event.pointer, values, shownStationNo, refusal });
+    this.#stations.push({
+      pointer: event.pointer,
+      billsPointer: event.billsPointer,
+      line: this.#lines.append(JSON.stringify(station.values)),
+      shownStationNo: detached(station.shownStationNo),
+      partnerStationId: detached(station.values.partnerStationId as string | null),
+      refusal: station.refusal,
+    });
   }
 
   #listUnreadable(pointer: string): void {
@@ -171,11 +167,7 @@ class Reading {
   }
 }
 
-function lineText(line: RowLine): string {
-  const { values, shownMonth, shownRowId, refusal } = line;
-  return JSON.stringify({ values, shownMonth, shownRowId, refusal });
-}
-
-export function parseLine(text: string): RowLine {
-  return JSON.parse(text) as RowLine;
+/** A copy: a string cut out of the body's text would keep its whole piece of the body in memory. */
+function detached(text: string | null): string | null {
+  return text === null ? null : Buffer.from(text, 'utf16le').toString('utf16le');
 }

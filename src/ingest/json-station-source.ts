@@ -36,6 +36,7 @@ class PushShape {
   #stationCount = 0;
   #billCount = 0;
   #hasBills = false;
+  #billsPointer = '';
   #events: SourceEvent[] = [];
 
   take(tokens: readonly Token[]): readonly SourceEvent[] {
@@ -129,6 +130,7 @@ class PushShape {
     if (kind !== 'array') throw malformed(pointer, 'it is an object; send an array of bills');
     if (this.#hasBills) throw malformed(pointer, 'the station names it twice');
     this.#hasBills = true;
+    this.#billsPointer = pointer;
     this.#level = 'bills';
   }
 
@@ -166,7 +168,7 @@ class PushShape {
   #closeStation(): void {
     const pointer = this.#stationPointer();
     if (!this.#hasBills) throw malformed(pointer, 'the station has no "bills"; send an array of bills');
-    this.#events.push({ kind: 'station', fields: this.#station, pointer });
+    this.#events.push({ kind: 'station', fields: this.#station, pointer, billsPointer: this.#billsPointer });
     this.#stationCount += 1;
     this.#level = 'stations';
   }
@@ -217,8 +219,7 @@ class PushShape {
   }
 
   #emitBill(fields: Map<string, RawValue> | null): void {
-    const pointer = pointerTo(pointerTo(this.#stationPointer(), 'bills'), this.#billCount);
-    this.#events.push({ kind: 'bill', fields, pointer });
+    this.#events.push({ kind: 'bill', fields, step: this.#billCount, billsPointer: this.#billsPointer });
     this.#billCount += 1;
   }
 

@@ -1,22 +1,18 @@
-/** The verdict on every row of a push: what is looked up for all of them together, then row by row in request order (DEC-16). */
-import { toCents } from '../domain/as-written.ts';
-import { isActive, judgeRow, type MappedStation } from '../domain/judge-row.ts';
-import type { Refusal } from '../domain/refusal.ts';
+/**
+ * The verdict on every row of a push (DEC-16). Rows are judged in the order of their numbers: those of one station and
+ * month come together, in request order, and no verdict depends on any other station-month.
+ */
+import { isActive, type MappedStation } from '../domain/judge-row.ts';
 import type { StationMonth } from '../store/bill-locks.ts';
 import type { Sql } from '../store/sql.ts';
 import { listStationMappings } from '../store/station-mappings.ts';
-import type { ReadPush, ReadRow, ReadStation } from './check-rows.ts';
-import { askForLocks, type LockAnswers, type PaymentLockCheck } from './payment-lock-check.ts';
+import { isRefusedByItself, type ReadPush } from './check-rows.ts';
+import { askForLocks, type PaymentLockCheck } from './payment-lock-check.ts';
+import type { RowOrder } from './row-order.ts';
+import { type MappingOf, Verdicts } from './verdicts.ts';
 
 const MAPPINGS_AT_ONCE_MAX = 500;
-
-export interface Verdicts {
-  /** By receipt index; null: accepted, or refused by its own fields, which its line tells. */
-  readonly refusals: readonly (Refusal | null)[];
-  readonly acceptedCount: number;
-  readonly acceptedCents: bigint;
-  isAccepted(index: number): boolean;
-}
+const ROWS_AT_ONCE_MAX = 1_000;
 
 interface Lookups {
   readonly sql: Sql;
@@ -24,17 +20,25 @@ interface Lookups {
   readonly lockCheck: PaymentLockCheck;
 }
 
-type Mappings = ReadonlyMap<string, MappedStation>;
-
-export async function judgeRows(push: ReadPush, lookups: Lookups): Promise<Verdicts> {
+export async function judgeRows(push: ReadPush, order: RowOrder, lookups: Lookups): Promise<Verdicts> {
   const mappings = await loadMappings(push, lookups);
-  const locks = await askForLocks(lookups.lockCheck, stationMonths(push, mappings));
-  return judgeInOrder(push, mappings, locks);
+  const mappingOf: MappingOf = (stationIndex) =>
+    mappings.get(push.stations[stationIndex]!.shownStationNo!) ?? null;
+  const verdicts = new Verdicts(push, mappingOf);
+  for (let from = 0; from < order.length; from += ROWS_AT_ONCE_MAX) {
+    const indexes = order.subarray(from, from + ROWS_AT_ONCE_MAX);
+    await answerLocks(push, indexes, mappingOf, lookups.lockCheck, verdicts);
+    for (const index of indexes) verdicts.judge(index);
+  }
+  return verdicts;
 }
 
-async function loadMappings(push: ReadPush, { sql, partnerOrgId }: Lookups): Promise<Mappings> {
+async function loadMappings(
+  push: ReadPush,
+  { sql, partnerOrgId }: Lookups,
+): Promise<ReadonlyMap<string, MappedStation>> {
   const numbers = new Set<string>();
-  for (const station of push.stations) if (station.refusal === null) numbers.add(stationNoOf(station));
+  for (const station of push.stations) if (station.refusal === null) numbers.add(station.shownStationNo!);
   const wanted = [...numbers].sort();
   const mappings = new Map<string, MappedStation>();
   for (let from = 0; from < wanted.length; from += MAPPINGS_AT_ONCE_MAX) {
@@ -45,69 +49,26 @@ async function loadMappings(push: ReadPush, { sql, partnerOrgId }: Lookups): Pro
   return mappings;
 }
 
-/** What the lock check is asked about: each station-month once, and only those whose rows could be accepted. */
-function stationMonths(push: ReadPush, mappings: Mappings): StationMonth[] {
-  const asked = new Map<string, StationMonth>();
-  for (const row of push.rows) {
-    if (isRefusedByItself(push, row)) continue;
-    const mapping = mappings.get(stationNoOf(push.stations[row.stationIndex]!));
-    const month = row.month!;
-    if (mapping === undefined || mapping.platformStationId === null || !isActive(mapping, month)) continue;
-    const { platformStationId } = mapping;
-    asked.set(`${platformStationId}:${month}`, { platformStationId, month });
-  }
-  return [...asked.values()];
-}
-
-function judgeInOrder(push: ReadPush, mappings: Mappings, locks: LockAnswers): Verdicts {
-  const refusals = new Array<Refusal | null>(push.rows.length).fill(null);
-  const taken = new Map<string, string>();
-  let acceptedCount = 0;
-  let acceptedCents = 0n;
-  push.rows.forEach((row, index) => {
-    if (isRefusedByItself(push, row)) return;
-    const key = `${stationNoOf(push.stations[row.stationIndex]!)}\n${row.month}`;
-    refusals[index] = judge(push, row, mappings, locks, taken.get(key) ?? null);
-    if (refusals[index] !== null) return;
-    taken.set(key, row.pointer);
-    acceptedCount += 1;
-    acceptedCents += toCents(row.rent!);
-  });
-  const isAccepted = (index: number): boolean =>
-    refusals[index] === null && !isRefusedByItself(push, push.rows[index]!);
-  return { refusals, acceptedCount, acceptedCents, isAccepted };
-}
-
-function judge(
+/** Only rows that could be accepted depend on a lock, and only where there is a platform station to be locked. */
+async function answerLocks(
   push: ReadPush,
-  row: ReadRow,
-  mappings: Mappings,
-  locks: LockAnswers,
-  acceptedBefore: string | null,
-): Refusal | null {
-  const station = push.stations[row.stationIndex]!;
-  const mapping = mappings.get(stationNoOf(station)) ?? null;
-  const platformStationId = mapping?.platformStationId ?? null;
-  return judgeRow(
-    {
-      stationNo: stationNoOf(station),
-      partnerStationId: station.values.partnerStationId as string | null,
-      month: row.month!,
-      stationPointer: station.pointer,
-      billPointer: row.pointer,
-    },
-    {
-      mapping,
-      acceptedBefore,
-      lock: platformStationId === null ? 'UNKNOWN' : locks.get({ platformStationId, month: row.month! }),
-    },
-  );
+  indexes: Uint32Array,
+  mappingOf: MappingOf,
+  lockCheck: PaymentLockCheck,
+  verdicts: Verdicts,
+): Promise<void> {
+  const asked = new Map<number, StationMonth>();
+  for (const index of indexes) {
+    const where = isRefusedByItself(push, index) ? null : lockedWhere(push, index, mappingOf);
+    if (where !== null) asked.set(index, where);
+  }
+  const answers = await askForLocks(lockCheck, [...asked.values()]);
+  for (const [index, where] of asked) verdicts.setLock(index, answers.get(where));
 }
 
-export function isRefusedByItself(push: ReadPush, row: ReadRow): boolean {
-  return row.wrong || push.stations[row.stationIndex]!.refusal !== null;
-}
-
-function stationNoOf(station: ReadStation): string {
-  return station.values.partnerStationNo as string;
+function lockedWhere(push: ReadPush, index: number, mappingOf: MappingOf): StationMonth | null {
+  const mapping = mappingOf(push.rows.stationIndex(index));
+  if (mapping === null || mapping.platformStationId === null) return null;
+  const month = push.rows.month(index);
+  return isActive(mapping, month) ? { platformStationId: mapping.platformStationId, month } : null;
 }

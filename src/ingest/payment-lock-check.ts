@@ -7,7 +7,6 @@ import { listLocksOf, type StationMonth, type StationMonthLock } from '../store/
 import { isDatabaseAway } from '../store/database-away.ts';
 import type { Sql } from '../store/sql.ts';
 
-const ASKED_AT_ONCE_MAX = 1_000;
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /** Answers for each station-month that it was asked about; one that it leaves out is not answered. */
@@ -29,21 +28,25 @@ export class LockAnswers {
   }
 }
 
-/** @throws what the database threw where it is away: then nothing can be accepted anyway, and 503 is the answer (ING-2) */
+function keyOf(where: StationMonth): string {
+  return `${where.platformStationId}:${where.month}`;
+}
+
+/**
+ * @param asked some hundreds at a time
+ * @throws what the database threw where it is away: then nothing can be accepted anyway, and 503 is the answer (ING-2)
+ */
 export async function askForLocks(
   check: PaymentLockCheck,
   asked: readonly StationMonth[],
 ): Promise<LockAnswers> {
   const answers = new LockAnswers();
-  for (let from = 0; from < asked.length; from += ASKED_AT_ONCE_MAX) {
-    for (const answer of await askOnce(check, asked.slice(from, from + ASKED_AT_ONCE_MAX))) {
-      answers.set(answer, answer.locked ? 'LOCKED' : 'FREE');
-    }
-  }
+  if (asked.length === 0) return answers;
+  for (const answer of await ask(check, asked)) answers.set(answer, answer.locked ? 'LOCKED' : 'FREE');
   return answers;
 }
 
-async function askOnce(
+async function ask(
   check: PaymentLockCheck,
   asked: readonly StationMonth[],
 ): Promise<readonly StationMonthLock[]> {
@@ -57,8 +60,4 @@ async function askOnce(
   } finally {
     clearTimeout(timer);
   }
-}
-
-function keyOf(where: StationMonth): string {
-  return `${where.platformStationId}:${where.month}`;
 }

@@ -19,13 +19,15 @@ import { partnerOf } from './authenticate.ts';
 import { checkRows, type ReadPush } from './check-rows.ts';
 import { checkTotals } from './check-totals.ts';
 import { earlierPush, findEarlierPush, type RequestedIdentity, refuseWhileRunning } from './earlier-push.ts';
-import { judgeRows, type Verdicts } from './judge-rows.ts';
+import { judgeRows } from './judge-rows.ts';
 import type { IngestLimits } from './limits.ts';
 import { databaseLockCheck, type PaymentLockCheck } from './payment-lock-check.ts';
 import { type PushOptions, readPushOptions } from './push-options.ts';
 import { pushLinks, sendWithReceipts } from './push-reply.ts';
 import { judgedReceipts, storedReceipts } from './receipts.ts';
 import { receiveBody } from './receive-body.ts';
+import { orderRows, type RowOrder } from './row-order.ts';
+import type { Verdicts } from './verdicts.ts';
 
 export interface IngestDependencies {
   readonly store: Store;
@@ -47,12 +49,13 @@ export function postPush(needs: IngestDependencies): RequestHandler {
     if (earlier !== null) return await replay(response, needs, wanted, earlier);
 
     checkTotals(push);
-    const verdicts = await judge(push, wanted, needs);
+    const order = orderRows(push);
+    const verdicts = await judge(push, order, wanted, needs);
     if (options.dryRun) return await replyJudged(request, response, push, verdicts, 200);
     if (push.rows.length > 0 && verdicts.acceptedCount === 0) {
       return await replyJudged(request, response, push, verdicts, 422);
     }
-    await acceptAndReply(response, needs, wanted, push, verdicts);
+    await acceptAndReply(response, needs, wanted, { push, order, verdicts });
   };
 }
 
@@ -68,8 +71,13 @@ async function readPush(request: Request, options: PushOptions, limits: IngestLi
   return await checkRows(options.source(spool), rules, limits);
 }
 
-function judge(push: ReadPush, wanted: RequestedIdentity, needs: IngestDependencies): Promise<Verdicts> {
-  return judgeRows(push, {
+function judge(
+  push: ReadPush,
+  order: RowOrder,
+  wanted: RequestedIdentity,
+  needs: IngestDependencies,
+): Promise<Verdicts> {
+  return judgeRows(push, order, {
     sql: needs.store,
     partnerOrgId: wanted.partnerOrgId,
     lockCheck: needs.lockCheck ?? databaseLockCheck(needs.store),
@@ -80,9 +88,9 @@ async function acceptAndReply(
   response: Response,
   needs: IngestDependencies,
   wanted: RequestedIdentity,
-  push: ReadPush,
-  verdicts: Verdicts,
+  judged: { readonly push: ReadPush; readonly order: RowOrder; readonly verdicts: Verdicts },
 ): Promise<void> {
+  const { push, verdicts } = judged;
   for (let attempt = 0; attempt < OVERTAKEN_MAX; attempt++) {
     const outcome = await refuseWhileRunning(wanted, () =>
       acceptPush(needs.store, needs.kick, {
@@ -90,8 +98,7 @@ async function acceptAndReply(
         idempotencyKey: wanted.key,
         identityDays: needs.limits.identityDays,
         traceId: randomBytes(16).toString('hex'),
-        push,
-        verdicts,
+        ...judged,
         ...summaryOf(push, verdicts),
       }),
     );

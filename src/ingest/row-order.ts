@@ -1,6 +1,28 @@
 /** How the rows of a push are numbered: by station number, then month, so that a station's rows lie together (ING-6). */
 import type { ReadPush } from './check-rows.ts';
-import type { Verdicts } from './judge-rows.ts';
+
+/** Receipt indexes in the order of row numbers; the row at position 0 has number 1. */
+export type RowOrder = Uint32Array;
+
+export function orderRows(push: ReadPush): RowOrder {
+  const { rows } = push;
+  const ranks = rankStations(push);
+  const rankOf = (index: number): number => ranks[rows.stationIndex(index)]!;
+  return Uint32Array.from({ length: rows.length }, (_, index) => index).sort(
+    (a, b) => rankOf(a) - rankOf(b) || rows.monthNumber(a) - rows.monthNumber(b) || a - b,
+  );
+}
+
+/** By code units: the same order everywhere, whatever the machine's language. Entries of one station rank alike. */
+function rankStations(push: ReadPush): Uint32Array {
+  const numbers = [...new Set(push.stations.map(numberOf))].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const ranks = new Map(numbers.map((number, rank) => [number, rank]));
+  return Uint32Array.from(push.stations, (station) => ranks.get(numberOf(station))!);
+}
+
+function numberOf(station: { readonly shownStationNo: string | null }): string {
+  return station.shownStationNo ?? '';
+}
 
 /** A station with an accepted row. Its range may also contain refused rows. */
 export interface StationRange {
@@ -10,38 +32,28 @@ export interface StationRange {
   readonly lastRowNo: number;
 }
 
-export interface RowOrder {
-  /** Receipt indexes in the order of row numbers, which start at 1. */
-  readonly rowIndexes: readonly number[];
-  readonly stations: readonly StationRange[];
-  /** All stations that the push names, also those without an accepted row. */
-  readonly stationCount: number;
-}
-
-export function orderRows(push: ReadPush, verdicts: Verdicts): RowOrder {
-  const numberOf = (index: number): string =>
-    push.stations[push.rows[index]!.stationIndex]!.shownStationNo ?? '';
-  const monthOf = (index: number): string => push.rows[index]!.month ?? '';
-  const rowIndexes = push.rows
-    .map((_, index) => index)
-    .sort((a, b) => compare(numberOf(a), numberOf(b)) || compare(monthOf(a), monthOf(b)) || a - b);
-  const stations: StationRange[] = [];
-  let stationCount = 0;
-  for (let first = 0; first < rowIndexes.length; ) {
-    const partnerStationNo = numberOf(rowIndexes[first]!);
+/** @returns the stations that have work to do, and how many the push names in all */
+export function stationRanges(
+  push: ReadPush,
+  order: RowOrder,
+  isAccepted: (index: number) => boolean,
+): { ranges: StationRange[]; namedCount: number } {
+  const ranges: StationRange[] = [];
+  let namedCount = 0;
+  for (let first = 0; first < order.length; ) {
+    const partnerStationNo = stationNoAt(push, order, first);
     let end = first;
-    let accepted = false;
-    for (; end < rowIndexes.length && numberOf(rowIndexes[end]!) === partnerStationNo; end++) {
-      accepted ||= verdicts.isAccepted(rowIndexes[end]!);
+    let hasAccepted = false;
+    for (; end < order.length && stationNoAt(push, order, end) === partnerStationNo; end++) {
+      hasAccepted ||= isAccepted(order[end]!);
     }
-    if (accepted) stations.push({ partnerStationNo, firstRowNo: first + 1, lastRowNo: end });
-    if (partnerStationNo !== '') stationCount += 1;
+    if (hasAccepted) ranges.push({ partnerStationNo, firstRowNo: first + 1, lastRowNo: end });
+    if (partnerStationNo !== '') namedCount += 1;
     first = end;
   }
-  return { rowIndexes, stations, stationCount };
+  return { ranges, namedCount };
 }
 
-/** By code units: the same order everywhere, whatever the machine's language. */
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+function stationNoAt(push: ReadPush, order: RowOrder, position: number): string {
+  return numberOf(push.stations[push.rows.stationIndex(order[position]!)]!);
 }

@@ -39,18 +39,25 @@ export class SpoolFile implements AsyncDisposable {
   /** @throws Error where the file has fewer bytes than that */
   async read(offset: number, length: number): Promise<Buffer> {
     const buffer = Buffer.allocUnsafe(length);
-    for (let done = 0; done < length; ) {
-      const { bytesRead } = await this.#file.read(buffer, done, length - done, offset + done);
-      if (bytesRead === 0) throw new Error('A spool file is shorter than what was written to it');
-      done += bytesRead;
-    }
+    await this.#readInto(buffer, offset);
     return buffer;
   }
 
-  /** From the start to the end. */
+  /** From the start to the end; each chunk is valid until the next one is asked for. */
   async *chunks(chunkBytes: number): AsyncGenerator<Buffer> {
+    const buffer = Buffer.allocUnsafe(chunkBytes);
     for (let at = 0; at < this.#sizeBytes; at += chunkBytes) {
-      yield await this.read(at, Math.min(chunkBytes, this.#sizeBytes - at));
+      const chunk = buffer.subarray(0, Math.min(chunkBytes, this.#sizeBytes - at));
+      await this.#readInto(chunk, at);
+      yield chunk;
+    }
+  }
+
+  async #readInto(buffer: Buffer, offset: number): Promise<void> {
+    for (let done = 0; done < buffer.length; ) {
+      const { bytesRead } = await this.#file.read(buffer, done, buffer.length - done, offset + done);
+      if (bytesRead === 0) throw new Error('A spool file is shorter than what was written to it');
+      done += bytesRead;
     }
   }
 

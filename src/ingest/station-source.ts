@@ -6,11 +6,27 @@
 import type { RawFields, RawValue } from '../domain/raw-value.ts';
 import type { SpoolFile } from './spool-file.ts';
 
+export interface BillEvent {
+  readonly kind: 'bill';
+  readonly fields: RawFields | null;
+  /** Its pointer is its station's `billsPointer` and this. */
+  readonly step: number;
+  readonly billsPointer: string;
+}
+
+export interface StationEvent {
+  readonly kind: 'station';
+  readonly fields: RawFields;
+  /** Where the station's own fields are in the body. */
+  readonly pointer: string;
+  readonly billsPointer: string;
+}
+
 export type SourceEvent =
   /** A bill of the station whose end comes next; null fields: it is no object. */
-  | { readonly kind: 'bill'; readonly fields: RawFields | null; readonly pointer: string }
+  | BillEvent
   /** The end of a station: its own fields. */
-  | { readonly kind: 'station'; readonly fields: RawFields; readonly pointer: string }
+  | StationEvent
   /** A control total, or a field that no push has. */
   | { readonly kind: 'top'; readonly name: string; readonly value: RawValue };
 
