@@ -13,6 +13,7 @@ import type { Config } from '../config/config.ts';
 import { mikroOrmOptions } from '../config/mikro-orm.config.ts';
 import { route, routeOf } from '../queues/route.ts';
 import { Waker } from '../queues/wake.ts';
+import { createControlRouter } from './control/router.ts';
 import { createApp, type Mount } from './http/app.ts';
 import { createOpsApp } from './http/ops-app.ts';
 import { type HttpServer, listen } from './http/server.ts';
@@ -163,9 +164,15 @@ async function startHttp(
 ): Promise<HttpServer> {
   const scrape: Mount = { path: '/metrics', handler: metricsHandler(metrics.registry) };
   const app = roles.includes('api')
-    ? createApp({ log, store, redis, kick: waker, limits: config.ingest, mounts: [scrape] })
+    ? createApp({
+        log,
+        store,
+        redis,
+        kick: waker,
+        limits: config.ingest,
+        mounts: [scrape, controlPlane(config, engine, waker)],
+      })
     : createOpsApp({ log, store, redis, mounts: [scrape] });
-  void engine;
   const server = await listen(app, {
     host: config.http.host,
     port: config.http.port,
@@ -173,6 +180,15 @@ async function startHttp(
   });
   undo.push({ what: 'http', step: () => server.close() });
   return server;
+}
+
+function controlPlane(config: Config, engine: Engine, waker: Waker): Mount {
+  const handler = createControlRouter({
+    engine,
+    adminToken: config.http.adminToken,
+    boardQueues: waker.queues,
+  });
+  return { path: '/admin', handler };
 }
 
 /** A request may take as long as its body is given, and then some for the answer. */

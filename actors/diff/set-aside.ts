@@ -53,7 +53,7 @@ export function withBrokenFacts(sides: readonly StationSides[], message: Differe
     if (anyDeduction && placed.message.batchDeduction === null) {
       const failure = new Failure(
         'NO_BATCH_DEDUCTION',
-        'The station was handed over without its batch deduction; push it again',
+        'The station was handed over before it had a platform station, so without its batch deduction; run this task to go on without the pre-rent check, or push the station again',
         {
           retryable: false,
         },
