@@ -44,7 +44,12 @@ export function findSignedIn(token: AdminToken, request: Request): string | null
   if (sealed === null) return null;
   const session = openSession(token.sessionKey, sealed, Date.now());
   if (session === null) return null;
-  return session.name === '' ? 'console' : `console:${session.name}`;
+  return sessionOperator(session.name);
+}
+
+/** @param name as typed at the sign-in; may be empty */
+export function sessionOperator(name: string): string {
+  return name === '' ? 'console' : `console:${name}`;
 }
 
 function bearer(token: AdminToken, request: Request): string | null {

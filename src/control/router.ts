@@ -1,10 +1,15 @@
 /** The control plane, mounted at `/admin`: what operators may see and do, all of it behind the sign-in. */
-import { Router } from 'express';
+import { type RequestHandler, Router } from 'express';
+import type { Waker } from '../../queues/wake.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { AdminToken } from './admin-token.ts';
 import { authenticateOperator, refuseWithoutToken } from './authenticate.ts';
+import { boardRouter } from './board.ts';
 import { listStagesRoute } from './list-stages.ts';
 import { listTasksRoute } from './list-tasks.ts';
+import { loginRouter } from './login.ts';
+import { logoutRouter } from './logout.ts';
+import { BOARD_PATH } from './next-page.ts';
 import { pauseStage, resumeStage } from './pause-stage.ts';
 import { parseJsonBodies } from './read-body.ts';
 import { runTasksRoute } from './run-tasks.ts';
@@ -14,6 +19,10 @@ export interface ControlDependencies {
   readonly engine: Engine;
   /** Undefined: the control plane refuses everything. */
   readonly adminToken: string | undefined;
+  /** The queues of the stages, for the board. */
+  readonly boardQueues: Waker['queues'];
+  /** Where a sign-in leads that nobody was sent to; the board unless said otherwise. */
+  readonly homePath?: string;
   /** How long a manual run waits for its ends (ENG-4); the engine's 30 s unless said otherwise. */
   readonly runWaitMaxMs?: number;
 }
@@ -22,10 +31,22 @@ export function createControlRouter(needs: ControlDependencies): Router {
   const router = Router({ caseSensitive: true });
   const token = needs.adminToken === undefined ? null : new AdminToken(needs.adminToken);
   router.use(refuseWithoutToken(token));
-  if (token !== null) {
-    router.use('/api/v1', authenticateOperator(token), parseJsonBodies(), apiRouter(needs));
-  }
+  if (token === null) return router;
+  const home = needs.homePath ?? BOARD_PATH;
+  router.get('/', (_request, response) => response.redirect(303, home));
+  router.use('/login', loginRouter({ token, sql: needs.engine.store, home }));
+  router.use('/logout', logoutRouter(token));
+  router.use('/board', boardRouter(token, needs.boardQueues));
+  router.use('/api/v1', authenticateOperator(token), neverStored(), parseJsonBodies(), apiRouter(needs));
   return router;
+}
+
+/** Answers speak of money and of keys: no cache on the way keeps them. */
+function neverStored(): RequestHandler {
+  return (_request, response, next) => {
+    response.set('Cache-Control', 'no-store');
+    next();
+  };
 }
 
 function apiRouter(needs: ControlDependencies): Router {

@@ -32,7 +32,7 @@ describe('control: running tasks by hand', () => {
     toy.script('breaks', async () => {
       throw new Failure('BROKEN', 'it breaks');
     });
-    plane = await startControlPlane({ engine, adminToken: ADMIN_TOKEN });
+    plane = await startControlPlane({ engine });
   });
   afterEach(async () => {
     await plane.close();
@@ -92,7 +92,7 @@ describe('control: running tasks by hand', () => {
   it('ENG-4 reports what has not ended in time as still waiting, not as failed', async () => {
     const { store } = testStore;
     const { engine } = makeEngine(store);
-    const hasty = await startControlPlane({ engine, adminToken: ADMIN_TOKEN, runWaitMaxMs: 0 });
+    const hasty = await startControlPlane({ engine, runWaitMaxMs: 0 });
     await makeTask(store, 'slow');
     const { body } = await hasty.ask('POST', '/tasks/run', { stage: 'bill-station', taskCode: 'slow' });
     await hasty.close();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { takeTurn } from '../../src/tasks/take-turn.ts';
-import { ADMIN_TOKEN, type ControlPlane, listAudit, startControlPlane } from '../support/control-plane.ts';
+import { type ControlPlane, listAudit, startControlPlane } from '../support/control-plane.ts';
 import type { TestStore } from '../support/database.ts';
 import {
   makeEngine,
@@ -20,7 +20,7 @@ describe('control: holding stages', () => {
   before(async () => {
     testStore = await openToyStore();
     worker = makeEngine(testStore.store);
-    plane = await startControlPlane({ engine: worker.engine, adminToken: ADMIN_TOKEN });
+    plane = await startControlPlane({ engine: worker.engine });
     await makeSlots(testStore.store);
     await makeSlots(testStore.store, 1, '8');
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ADMIN_TOKEN, type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import type { TestStore } from '../support/database.ts';
 import { makeEngine, makeTask, makeTasks, openToyStore } from '../support/engine.ts';
 import { insertRow } from '../support/factory.ts';
@@ -10,7 +10,7 @@ describe('control: finding tasks', () => {
 
   before(async () => {
     testStore = await openToyStore();
-    plane = await startControlPlane({ engine: makeEngine(testStore.store).engine, adminToken: ADMIN_TOKEN });
+    plane = await startControlPlane({ engine: makeEngine(testStore.store).engine });
   });
   after(async () => {
     await plane.close();

@@ -33,9 +33,12 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
-export async function startControlPlane(needs: ControlDependencies): Promise<ControlPlane> {
+type Parts = Pick<ControlDependencies, 'engine'> & Partial<ControlDependencies>;
+
+/** With the test's admin token and no queues, unless said otherwise. */
+export async function startControlPlane(needs: Parts): Promise<ControlPlane> {
   const app = express();
-  app.use('/admin', createControlRouter(needs));
+  app.use('/admin', createControlRouter({ adminToken: ADMIN_TOKEN, boardQueues: [], ...needs }));
   app.use(answerUnknownRoutes(), answerErrors(pino({ level: 'silent' })));
   const server: Server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
