@@ -1,0 +1,79 @@
+/** Real processes of the same system: started as in production, killed for real, and gone when the test is. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { TestSystem } from './rooftally.ts';
+import { until } from './rooftally.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const START_DEADLINE_MS = 30_000;
+
+export interface WorkerProcess {
+  readonly name: string;
+  readonly pid: number;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves with the exit code, or null for a signal. */
+  readonly exited: Promise<number | null>;
+}
+
+/** `rooftally serve --role worker` under a name of its own; resolves when it has said that it started. */
+export async function startWorkerProcess(
+  system: TestSystem,
+  name: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<WorkerProcess> {
+  const child = spawn(process.execPath, [MAIN, 'serve', '--role', 'worker'], {
+    env: {
+      ...process.env,
+      ...system.environment,
+      ROOFTALLY_LOG_LEVEL: 'info',
+      ROOFTALLY_WORKER_NAME: name,
+      ROOFTALLY_PORT: '0',
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  await started(child, name);
+  return { name, pid: child.pid!, kill: (signal) => void child.kill(signal), exited };
+}
+
+async function started(child: ChildProcess, name: string): Promise<void> {
+  let output = '';
+  const listen = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-20_000);
+  };
+  child.stdout?.on('data', listen);
+  child.stderr?.on('data', listen);
+  await until(
+    `worker ${name} to start`,
+    START_DEADLINE_MS,
+    async () => {
+      if (child.exitCode !== null) throw new Error(`worker ${name} ended: ${output}`);
+      return output.includes('"msg":"started"') ? true : null;
+    },
+    async () => output,
+  );
+}
+
+/** Stops the process in its tracks, looks whether it has a RUNNING task, and kills it only if so. @returns the tasks it had */
+export async function killWhileRunning(
+  system: TestSystem,
+  worker: WorkerProcess,
+  deadlineMs: number,
+): Promise<string[]> {
+  return until(`worker ${worker.name} to have a RUNNING task`, deadlineMs, async () => {
+    worker.kill('SIGSTOP');
+    const rows = await system.store.many<{ id: string }>(
+      'SELECT id FROM fi_async_task WHERE status = 1 AND worker = ?',
+      [worker.name],
+    );
+    if (rows.length === 0) {
+      worker.kill('SIGCONT');
+      return null;
+    }
+    worker.kill('SIGKILL');
+    await worker.exited;
+    return rows.map((row) => row.id);
+  });
+}
