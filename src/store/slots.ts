@@ -48,20 +48,60 @@ export async function takeLockedSlot(sql: Sql, right: SlotRight, leaseMs: number
   );
 }
 
-/**
- * ENG-9: the first statement of all work that writes. True: the row is locked to the end of the transaction, and
- * that lock is the right, however long the work takes. False: fenced. A lease that ends now is over.
- */
-export async function lockSlotIfHeld(sql: Sql, right: SlotRight): Promise<boolean> {
-  const row = await sql.maybeOne(
-    `SELECT slot_no FROM stage_slot
-      WHERE ${BY_KEY} AND holder = ? AND fence = ? AND lease_end > SYSDATE(3) FOR UPDATE`,
-    [...keyOf(right), right.holder, right.fence],
-  );
-  return row !== null;
+/** What a held slot says of itself: the batch in hand, and the lease that the last commit under this right wrote. */
+export interface SlotInHand {
+  readonly taskIds: readonly string[];
+  readonly leaseEnd: string;
 }
 
-/** The last write of every claim and work transaction: no timer renews a slot (ENG-5). */
+const BY_HOLDER = `${BY_KEY} AND holder = ? AND fence = ?`;
+const holderOf = (right: SlotRight) => [...keyOf(right), right.holder, right.fence];
+
+/**
+ * ENG-9: the first statement of all work that writes. The row is locked to the end of the transaction, and that lock is
+ * the right, however long the work takes. Null: fenced. A lease that ends now is over.
+ */
+export async function lockSlotInHand(sql: Sql, right: SlotRight): Promise<SlotInHand | null> {
+  return inHand(
+    await sql.maybeOne<StoredInHand>(
+      `SELECT task_ids taskIds, lease_end leaseEnd FROM stage_slot
+        WHERE ${BY_HOLDER} AND lease_end > SYSDATE(3) FOR UPDATE`,
+      holderOf(right),
+    ),
+  );
+}
+
+/** As `lockSlotInHand`, for work that need not know what else is in hand. */
+export async function lockSlotIfHeld(sql: Sql, right: SlotRight): Promise<boolean> {
+  return (await lockSlotInHand(sql, right)) !== null;
+}
+
+/**
+ * For giving back alone: a lease that is over is still one's own while nobody has taken the slot, and whoever can give
+ * it back has not crashed. Null: another has it, or it is gone.
+ */
+export async function lockOwnSlot(sql: Sql, right: SlotRight): Promise<SlotInHand | null> {
+  return inHand(
+    await sql.maybeOne<StoredInHand>(
+      `SELECT task_ids taskIds, lease_end leaseEnd FROM stage_slot WHERE ${BY_HOLDER} FOR UPDATE`,
+      holderOf(right),
+    ),
+  );
+}
+
+interface StoredInHand {
+  readonly taskIds: readonly string[] | null;
+  readonly leaseEnd: string;
+}
+
+function inHand(row: StoredInHand | null): SlotInHand | null {
+  return row === null ? null : { taskIds: row.taskIds ?? [], leaseEnd: row.leaseEnd };
+}
+
+/**
+ * The last write of every claim and work transaction: no timer renews a slot (ENG-5). Each such commit leaves a later
+ * lease than it found, so that one whose answer was lost can be told from one that was not made.
+ */
 export async function extendSlotIfHeld(
   sql: Sql,
   right: SlotRight,
@@ -71,27 +111,18 @@ export async function extendSlotIfHeld(
   await sql.changeExactly(
     1,
     'extending a slot',
-    `UPDATE stage_slot SET lease_end = SYSDATE(3) + INTERVAL ? MICROSECOND, task_ids = ?
-      WHERE ${BY_KEY} AND holder = ? AND fence = ?`,
-    [leaseMs * 1000, JSON.stringify(taskIds), ...keyOf(right), right.holder, right.fence],
+    `UPDATE stage_slot
+        SET lease_end = GREATEST(SYSDATE(3) + INTERVAL ? MICROSECOND, lease_end + INTERVAL 1000 MICROSECOND), task_ids = ?
+      WHERE ${BY_HOLDER}`,
+    [leaseMs * 1000, JSON.stringify(taskIds), ...holderOf(right)],
   );
-}
-
-/** The batch in hand, of a slot that this transaction has locked. */
-export async function readTaskIds(sql: Sql, slot: SlotKey): Promise<readonly string[]> {
-  const row = await sql.one<{ taskIds: readonly string[] | null }>(
-    `SELECT task_ids taskIds FROM stage_slot WHERE ${BY_KEY}`,
-    keyOf(slot),
-  );
-  return row.taskIds ?? [];
 }
 
 /** Gives the slot back; a retired one is removed. False: it was another's already. */
 export async function releaseSlotIfHeld(sql: Sql, right: SlotRight): Promise<boolean> {
-  const held = [...keyOf(right), right.holder, right.fence];
   const released = await sql.change(
-    `UPDATE stage_slot SET holder = NULL, lease_end = NULL, task_ids = NULL WHERE ${BY_KEY} AND holder = ? AND fence = ?`,
-    held,
+    `UPDATE stage_slot SET holder = NULL, lease_end = NULL, task_ids = NULL WHERE ${BY_HOLDER}`,
+    holderOf(right),
   );
   await sql.change(`DELETE FROM stage_slot WHERE ${BY_KEY} AND retired = 1 AND holder IS NULL`, keyOf(right));
   return released === 1;

@@ -141,7 +141,7 @@ export async function markRunning(
     'claiming tasks',
     `UPDATE fi_async_task
         SET status = ${TaskStatus.RUNNING}, running_attempt = running_attempt + 1, slot_no = ?, slot_fence = ?, worker = ?,
-            manually_due = 0, error_code = NULL, error_message = NULL,
+            error_code = NULL, error_message = NULL,
             started_time = NOW(3), update_time = NOW(3)
       WHERE id IN (?)`,
     [holder.slotNo, holder.fence, holder.worker, ids],
@@ -181,6 +181,10 @@ export async function lockRunningTasks(sql: Sql, runs: readonly TaskRun[]): Prom
   );
 }
 
+/** What a run that went well leaves behind: nobody asks for it by hand any more, and its process has not died of it. */
+const AT_REST =
+  'busy_since = NULL, manually_due = 0, crash_count = 0, error_code = NULL, error_message = NULL';
+
 export async function finishIfRunning(
   sql: Sql,
   runs: readonly TaskRun[],
@@ -191,8 +195,8 @@ export async function finishIfRunning(
     runs.length,
     'finishing tasks',
     `UPDATE fi_async_task
-        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, busy_since = NULL, error_code = NULL,
-            error_message = NULL, finished_time = NOW(3), update_time = NOW(3)
+        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, ${AT_REST},
+            finished_time = NOW(3), update_time = NOW(3)
       WHERE ${condition}`,
     [end.finalResult, end.result === null ? null : JSON.stringify(end.result), ...values],
   );
@@ -211,8 +215,8 @@ export async function finishOrRenew(
   const generations = runs.map(() => 'WHEN ? THEN ?').join(' ');
   const finished = await sql.change(
     `UPDATE fi_async_task
-        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, busy_since = NULL, error_code = NULL,
-            error_message = NULL, finished_time = NOW(3), update_time = NOW(3)
+        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, ${AT_REST},
+            finished_time = NOW(3), update_time = NOW(3)
       WHERE ${condition} AND request_generation = CASE id ${generations} END`,
     [
       end.finalResult,
@@ -227,7 +231,8 @@ export async function finishOrRenew(
       renewed,
       'renewing tasks that were asked for again',
       `UPDATE fi_async_task
-          SET status = ${TaskStatus.PENDING}, busy_since = NULL, next_execute_time = NOW(3), update_time = NOW(3)
+          SET status = ${TaskStatus.PENDING}, ${AT_REST}, retry_count = 0,
+              next_execute_time = NOW(3), update_time = NOW(3)
         WHERE ${condition}`,
       values,
     );
@@ -247,7 +252,7 @@ export async function failIfRunning(
     `UPDATE fi_async_task
         SET status = ${TaskStatus.FAILED}, final_result = NULL,
             retry_count = IF(? = 1, retry_count + 1, GREATEST(retry_count + 1, max_retry_count)),
-            error_code = ?, error_message = ?, busy_since = NULL,
+            error_code = ?, error_message = ?, busy_since = NULL, manually_due = 0,
             next_execute_time = NOW(3) + INTERVAL ? MICROSECOND, update_time = NOW(3)
       WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
     [
@@ -291,13 +296,34 @@ export async function handBackIfRunning(sql: Sql, runs: readonly TaskRun[], back
   );
 }
 
+/** Tasks as a slot names them: those of them that still run in it, under that fence. */
+export interface SlotTasks {
+  readonly ids: readonly string[];
+  readonly slotNo: number;
+  readonly fence: string;
+}
+
+const IN_SLOT = `id IN (?) AND status = ${TaskStatus.RUNNING} AND slot_no = ? AND slot_fence = ?`;
+
+/** In the order in which the slot names them. */
+export async function listHeldTasks(sql: Sql, held: SlotTasks): Promise<TaskRow[]> {
+  if (held.ids.length === 0) return [];
+  const rows = await sql.many<TaskRow>(`SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE ${IN_SLOT}`, [
+    held.ids,
+    held.slotNo,
+    held.fence,
+  ]);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return held.ids.flatMap((id) => byId.get(id) ?? []);
+}
+
 /** What a slot still has in hand when it is given up in good order: due at once, nothing counted (ENG-11). */
-export async function handBackHeld(sql: Sql, ids: readonly string[], fence: string): Promise<number> {
-  if (ids.length === 0) return 0;
+export async function handBackHeld(sql: Sql, held: SlotTasks): Promise<number> {
+  if (held.ids.length === 0) return 0;
   return sql.change(
     `UPDATE fi_async_task SET status = ${TaskStatus.PENDING}, next_execute_time = NOW(3), update_time = NOW(3)
-      WHERE id IN (?) AND status = ${TaskStatus.RUNNING} AND slot_fence = ?`,
-    [ids, fence],
+      WHERE ${IN_SLOT}`,
+    [held.ids, held.slotNo, held.fence],
   );
 }
 
@@ -325,7 +351,7 @@ export async function cancelIfRunning(
     'cancelling a running task',
     `UPDATE fi_async_task
         SET status = ${TaskStatus.CANCELLED}, retry_count = max_retry_count, error_code = ?, error_message = ?,
-            busy_since = NULL, finished_time = NOW(3), update_time = NOW(3)
+            busy_since = NULL, manually_due = 0, finished_time = NOW(3), update_time = NOW(3)
       WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
     [reason.code.slice(0, 40), reason.message.slice(0, 1000), run.id, run.runningAttempt],
   );
@@ -350,7 +376,7 @@ export async function recordProgressIfRunning(sql: Sql, run: TaskRun, progress: 
  */
 export async function rescueTasks(
   sql: Sql,
-  lost: { ids: readonly string[]; fence: string; crashesMax: number },
+  lost: SlotTasks & { readonly crashesMax: number },
 ): Promise<number> {
   if (lost.ids.length === 0) return 0;
   return sql.change(
@@ -358,10 +384,36 @@ export async function rescueTasks(
         SET error_code = IF(crash_count + 1 >= ?, 'CRASHED', error_code),
             error_message = IF(crash_count + 1 >= ?, CONCAT('The process died ', crash_count + 1, ' times while it did this work'), error_message),
             retry_count = IF(crash_count + 1 >= ?, GREATEST(retry_count, max_retry_count), retry_count),
+            manually_due = IF(crash_count + 1 >= ?, 0, manually_due),
             status = IF(crash_count + 1 >= ?, ${TaskStatus.FAILED}, ${TaskStatus.PENDING}),
             crash_count = crash_count + 1, next_execute_time = NOW(3), update_time = NOW(3)
-      WHERE id IN (?) AND status = ${TaskStatus.RUNNING} AND slot_fence = ?`,
-    [lost.crashesMax, lost.crashesMax, lost.crashesMax, lost.crashesMax, lost.ids, lost.fence],
+      WHERE ${IN_SLOT}`,
+    [...Array.from({ length: 5 }, () => lost.crashesMax), lost.ids, lost.slotNo, lost.fence],
+  );
+}
+
+/** Of a task that this transaction has just ended as crashed: as it was before, and due later. */
+export async function reviveCrashed(
+  sql: Sql,
+  before: Pick<TaskRow, 'id' | 'crashCount' | 'retryCount' | 'manuallyDue'>,
+  wait: { readonly dueInMs: number; readonly message: string },
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'reviving a crashed task',
+    `UPDATE fi_async_task
+        SET status = ${TaskStatus.PENDING}, crash_count = ?, retry_count = ?, manually_due = ?,
+            error_code = 'NOT_RECORDED', error_message = ?,
+            next_execute_time = NOW(3) + INTERVAL ? MICROSECOND, update_time = NOW(3)
+      WHERE id = ? AND status = ${TaskStatus.FAILED} AND error_code = 'CRASHED'`,
+    [
+      before.crashCount,
+      before.retryCount,
+      before.manuallyDue,
+      wait.message.slice(0, 1000),
+      wait.dueInMs * 1000,
+      before.id,
+    ],
   );
 }
 

@@ -15,7 +15,8 @@ export interface Claim {
   readonly full: boolean;
 }
 
-export const NOTHING_CLAIMED: Claim = { tasks: [], full: false };
+/** No claim was made: whether more is due is not known, so a successor must be queued. */
+export const NOT_ASKED: Claim = { tasks: [], full: true };
 
 /**
  * The caller's transaction holds the slot row. Claims, names the batch in the slot, and moves its lease on, as the
@@ -65,7 +66,6 @@ function asClaimed(task: DueTask, right: SlotRight): ClaimedTask {
     slotNo: right.slotNo,
     slotFence: right.fence,
     worker: right.holder,
-    manuallyDue: 0,
     errorCode: null,
     errorMessage: null,
   };

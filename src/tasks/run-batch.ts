@@ -1,254 +1,106 @@
 /**
  * Running a claimed batch. Batches are speed only: whatever runs together leaves the database as one by one would
- * (ENG-15). So a batch is a series of rounds without two tasks of the same serial key; a round that breaks is halved
- * until the culprit stands alone; and every round is one transaction that first locks the slot (ENG-9), honours stop
- * requests (ENG-14), works, writes the endings, and, in the last round, claims the next batch (ENG-8).
+ * (ENG-15). So a batch is a series of rounds without two tasks of the same serial key, each one transaction; a round that
+ * breaks is halved until the culprit stands alone, and its failure is then recorded in a round of its own (ENG-13).
+ *
+ * An error does not say whether the commit was made: its answer may have been lost. The slot row says it, since each
+ * commit moves its lease on and names what is in hand; so it is looked at before anything is done about the error.
  */
-import { routeOf } from '../../queues/route.ts';
-import { monotonicMs } from '../clock.ts';
-import { BusyError, Failure, FencedOutError, toFailure } from '../errors.ts';
-import { extendSlotIfHeld, lockSlotIfHeld, type SlotRight } from '../store/slots.ts';
-import { listStopRequests, removeStopRequests } from '../store/stage-control.ts';
-import { handBackIfRunning, lockRunningTasks, stopIfRunning } from '../store/tasks.ts';
-import { NEW_READ_COMMITTED, type Transaction } from '../store/transaction.ts';
-import { type Claim, claimTasks, NOTHING_CLAIMED } from './claim-tasks.ts';
-import type { Engine } from './engine.ts';
-import type { ClaimedTask, Ending, Endings, StageHandler } from './stage-handler.ts';
-import { type EndCounts, writeEndings } from './write-endings.ts';
+import { FencedOutError } from '../errors.ts';
+import { extendSlotIfHeld } from '../store/slots.ts';
+import { listHeldTasks } from '../store/tasks.ts';
+import { NEW_READ_COMMITTED } from '../store/transaction.ts';
+import { type Claim, NOT_ASKED } from './claim-tasks.ts';
+import { lockSlotOrFence, type Round, runRound, type Sight, type Turn } from './run-round.ts';
+import type { ClaimedTask, StageHandler } from './stage-handler.ts';
 
-/** ENG-13: when work that found a lease or guard busy is due again. */
-const BUSY_DUE_IN_MS = 500;
-
-/** What the turn says about going on, asked at each boundary. */
-export interface TurnLimits {
-  /** No further batch is claimed and no further step begun: the slice is over, or the process stops. */
-  isOver(): boolean;
-}
-
-interface Round {
-  readonly tasks: readonly ClaimedTask[];
-  /** The tasks of later rounds: still in hand, so still named in the slot row. */
-  readonly later: readonly ClaimedTask[];
-}
-
-/** @returns the next batch, claimed in the same transaction that finished this one. @throws FencedOutError */
-export async function runBatch(
-  engine: Engine,
-  handler: StageHandler,
-  right: SlotRight,
-  tasks: readonly ClaimedTask[],
-  limits: TurnLimits,
-): Promise<Claim> {
-  const pending: (readonly ClaimedTask[])[] = roundsOf(handler, tasks);
-  let next = NOTHING_CLAIMED;
-  while (pending.length > 0) {
-    const current = pending.shift()!;
-    const round: Round = { tasks: current, later: pending.flat() };
+/**
+ * @returns the next batch, claimed in the transaction that finished this one. What is in hand when the process stops is
+ * left in the slot, for whoever gives it back.
+ * @throws FencedOutError, or what keeps the database from being reached
+ */
+export async function runBatch(turn: Turn, tasks: readonly ClaimedTask[]): Promise<Claim> {
+  let rounds = roundsOf(turn.handler, tasks);
+  let next = NOT_ASKED;
+  while (rounds.length > 0 && !turn.engine.stopping.aborted) {
+    const [round, ...rest] = rounds as [Round, ...Round[]];
+    const sight: Sight = { begun: false, slot: null };
     try {
-      const outcome = await runRound(engine, handler, right, round, limits);
+      const outcome = await runRound(turn, round, tasksOf(rest), sight);
       next = outcome.next;
-      if (outcome.continuing.length > 0) pending.unshift(outcome.continuing);
+      rounds = outcome.continuing.length === 0 ? rest : [workOf(outcome.continuing), ...rest];
     } catch (error) {
-      if (error instanceof FencedOutError) throw error;
-      if (current.length > 1) {
-        engine.observer.batchHalved(right.stage);
-        pending.unshift(...halves(current));
-      } else {
-        const outcome = await recordFailure(engine, handler, right, current[0]!, error, round.later, limits);
-        next = outcome.next;
-        if (outcome.continuing.length > 0) pending.unshift(outcome.continuing);
-      }
+      rounds = await afterError(turn, round, rest, sight, error);
     }
   }
   return next;
 }
 
-interface RoundOutcome {
-  readonly next: Claim;
-  readonly continuing: readonly ClaimedTask[];
-}
-
-async function runRound(
-  engine: Engine,
-  handler: StageHandler,
-  right: SlotRight,
+/** What is to be done instead of a round that broke. */
+async function afterError(
+  turn: Turn,
   round: Round,
-  limits: TurnLimits,
-): Promise<RoundOutcome> {
-  if (handler.around === undefined) return runTransaction(engine, handler, right, round, limits);
-  let outcome: RoundOutcome | null = null;
-  const busy = await handler.around(round.tasks, async (free) => {
-    outcome = await runTransaction(
-      engine,
-      handler,
-      right,
-      { tasks: free, later: round.later },
-      limits,
-      except(round.tasks, free),
-    );
-  });
-  if (outcome !== null) return outcome;
-  return runTransaction(engine, handler, right, { tasks: [], later: round.later }, limits, busy);
-}
-
-/** One transaction of work. `busy` are tasks whose leases others hold: handed back in the same commit. */
-async function runTransaction(
-  engine: Engine,
-  handler: StageHandler,
-  right: SlotRight,
-  round: Round,
-  limits: TurnLimits,
-  busy: readonly ClaimedTask[] = [],
-): Promise<RoundOutcome> {
-  const startedMs = monotonicMs();
-  let counts: EndCounts = new Map();
-  const outcome = await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
-    await lockSlotOrFence(tx, right);
-    if (busy.length > 0) await handBackIfRunning(tx, busy, { dueInMs: BUSY_DUE_IN_MS, busy: true });
-    const going = await honourStopRequests(tx, round.tasks);
-    const over = limits.isOver();
-    const endings = going.length === 0 ? new Map<string, Ending>() : await handler.work(tx, going, right);
-    counts = await writeEndings(engine, tx, going, over ? withoutContinuing(endings) : endings);
-    const continuing = over ? [] : going.filter((task) => endings.get(task.id)?.kind === 'continues');
-    return { next: await goOn(engine, tx, right, [...continuing, ...round.later], over), continuing };
-  });
-  for (const [label, tasks] of counts)
-    engine.observer.ended(right.stage, label, tasks, monotonicMs() - startedMs);
-  return outcome;
-}
-
-async function lockSlotOrFence(tx: Transaction, right: SlotRight): Promise<void> {
-  if (await lockSlotIfHeld(tx, right)) return;
-  throw new FencedOutError(
-    `slot ${right.slotNo} of partner ${right.partnerOrgId} at ${right.stage}, fence ${right.fence}`,
-  );
-}
-
-/** @returns the tasks that nobody asked to stop. */
-async function honourStopRequests(
-  tx: Transaction,
-  tasks: readonly ClaimedTask[],
-): Promise<readonly ClaimedTask[]> {
-  const asked = await listStopRequests(
-    tx,
-    tasks.map((task) => task.id),
-  );
-  if (asked.size === 0) return tasks;
-  const stopped = tasks.filter((task) => asked.has(task.id));
-  await stopIfRunning(tx, stopped);
-  await removeStopRequests(tx, [...asked]);
-  return tasks.filter((task) => !asked.has(task.id));
-}
-
-/** At the end of a slice a task with more steps goes back, due at once; that counts nothing (ENG-11). */
-function withoutContinuing(endings: Endings): Endings {
-  const handBack: Ending = { kind: 'postponed', dueInMs: 0, finalResult: 'RUNNING' };
-  return new Map([...endings].map(([id, ending]) => [id, ending.kind === 'continues' ? handBack : ending]));
+  rest: readonly Round[],
+  sight: Sight,
+  error: unknown,
+): Promise<Round[]> {
+  const slotNeverSeen = sight.begun && sight.slot === null;
+  if (error instanceof FencedOutError || slotNeverSeen) throw error;
+  const committed = await findCommitted(turn, sight);
+  if (committed === null) return [...nextTry(turn, round, error), ...rest];
+  turn.engine.observer.trouble(`a commit at ${turn.right.stage}, whose answer was lost`, error);
+  return roundsOf(turn.handler, committed);
 }
 
 /**
- * The work has rolled back; what became of it is written in another transaction, by the same attempt (ENG-13). A task of
- * many steps may go on after it: with a smaller step, or past what was skipped (ACC-10).
+ * Null: nothing was committed. Else what is in hand since that commit. Either way the lease is moved on: lock waits and
+ * rounds that are halved take time, and a slot that was lost to a mere wait would count as a crash (ENG-12).
  */
-async function recordFailure(
-  engine: Engine,
-  handler: StageHandler,
-  right: SlotRight,
-  task: ClaimedTask,
-  thrown: unknown,
-  later: readonly ClaimedTask[],
-  limits: TurnLimits,
-): Promise<RoundOutcome> {
-  const startedMs = monotonicMs();
-  let counts: EndCounts = new Map();
-  const outcome = await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
-    await lockSlotOrFence(tx, right);
-    const over = limits.isOver();
-    const endings = await endingsOfFailure(handler, tx, task, thrown);
-    counts = await writeEndings(
-      engine,
-      tx,
-      endings.size === 0 ? [] : [task],
-      over ? withoutContinuing(endings) : endings,
-    );
-    const continuing = over || endings.get(task.id)?.kind !== 'continues' ? [] : [task];
-    return { next: await goOn(engine, tx, right, [...continuing, ...later], over), continuing };
+async function findCommitted({ engine, right }: Turn, sight: Sight): Promise<readonly ClaimedTask[] | null> {
+  return engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
+    const slot = await lockSlotOrFence(tx, right);
+    await extendSlotIfHeld(tx, right, engine.limits.slotLeaseMs, slot.taskIds);
+    if (sight.slot === null || sight.slot.leaseEnd === slot.leaseEnd) return null;
+    return listHeldTasks(tx, { ids: slot.taskIds, slotNo: right.slotNo, fence: right.fence });
   });
-  tellTrouble(engine, task, thrown);
-  for (const [label, tasks] of counts)
-    engine.observer.ended(right.stage, label, tasks, monotonicMs() - startedMs);
-  return outcome;
 }
 
-/** The transaction's last writes: what is still in hand stays named in the slot; else the next batch is claimed. */
-async function goOn(
-  engine: Engine,
-  tx: Transaction,
-  right: SlotRight,
-  inHand: readonly ClaimedTask[],
-  over: boolean,
-): Promise<Claim> {
-  if (inHand.length === 0 && !over) return claimTasks(engine, tx, right, routeOf(right.stage).claimSizeMax);
-  await extendSlotIfHeld(
-    tx,
-    right,
-    engine.limits.slotLeaseMs,
-    inHand.map((task) => task.id),
-  );
-  return NOTHING_CLAIMED;
-}
-
-/** Where the commit was made but its answer was lost, the task is finished already and there is no failure to record. */
-async function endingsOfFailure(
-  handler: StageHandler,
-  tx: Transaction,
-  task: ClaimedTask,
-  thrown: unknown,
-): Promise<Endings> {
-  const stillRunning = await lockRunningTasks(tx, [task]);
-  return stillRunning.length === 0
-    ? new Map()
-    : new Map([[task.id, await endingOf(handler, tx, task, thrown)]]);
-}
-
-/** What the business knows (a locked month, a busy guard) is in the task row; only the unexpected is reported. */
-function tellTrouble(engine: Engine, task: ClaimedTask, thrown: unknown): void {
-  if (thrown instanceof BusyError || (thrown instanceof Failure && thrown.reach !== 'platform')) return;
-  engine.observer.trouble(`${task.stage} ${task.taskCode}`, thrown);
-}
-
-async function endingOf(
-  handler: StageHandler,
-  tx: Transaction,
-  task: ClaimedTask,
-  thrown: unknown,
-): Promise<Ending> {
-  if (thrown instanceof BusyError) return { kind: 'postponed', dueInMs: BUSY_DUE_IN_MS, busy: true };
-  const failure = toFailure(thrown);
-  return handler.onFailure === undefined ? { kind: 'failed', failure } : handler.onFailure(tx, task, failure);
+/** Smaller, then alone and recorded, then put off; a fault that survives even that is not about these tasks. */
+function nextTry({ engine, right }: Turn, { tasks, broken }: Round, error: unknown): Round[] {
+  if (broken === null && tasks.length > 1) {
+    engine.observer.batchHalved(right.stage);
+    return halves(tasks).map(workOf);
+  }
+  if (broken === null) return [{ tasks, broken: { thrown: error, notRecorded: null } }];
+  if (broken.notRecorded !== null) throw error;
+  engine.observer.trouble(`recording a failure of ${tasks[0]?.taskCode ?? 'nothing'}`, error);
+  return [{ tasks, broken: { thrown: broken.thrown, notRecorded: error } }];
 }
 
 /** Rounds in which no serial key occurs twice; order within a key is kept. */
-function roundsOf(handler: StageHandler, tasks: readonly ClaimedTask[]): ClaimedTask[][] {
+function roundsOf(handler: StageHandler, tasks: readonly ClaimedTask[]): Round[] {
   const rounds: ClaimedTask[][] = [];
   const seen = new Map<string, number>();
   for (const task of tasks) {
     const key = handler.serialKey?.(task) ?? task.id;
-    const round = seen.get(key) ?? 0;
-    seen.set(key, round + 1);
-    const tasksOfRound = rounds[round] ?? [];
-    rounds[round] = tasksOfRound;
+    const number = seen.get(key) ?? 0;
+    seen.set(key, number + 1);
+    const tasksOfRound = rounds[number] ?? [];
+    rounds[number] = tasksOfRound;
     tasksOfRound.push(task);
   }
-  return rounds;
+  return rounds.map(workOf);
+}
+
+function workOf(tasks: readonly ClaimedTask[]): Round {
+  return { tasks, broken: null };
+}
+
+function tasksOf(rounds: readonly Round[]): ClaimedTask[] {
+  return rounds.flatMap((round) => round.tasks);
 }
 
 function halves(tasks: readonly ClaimedTask[]): [ClaimedTask[], ClaimedTask[]] {
   const middle = Math.ceil(tasks.length / 2);
   return [tasks.slice(0, middle), tasks.slice(middle)];
-}
-
-function except(tasks: readonly ClaimedTask[], others: readonly ClaimedTask[]): ClaimedTask[] {
-  const ids = new Set(others.map((task) => task.id));
-  return tasks.filter((task) => !ids.has(task.id));
 }
