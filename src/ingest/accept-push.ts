@@ -5,10 +5,10 @@
  * After the commit the partner's station stage is woken. Rows are numbered by station and month, so that a station's
  * lie together; receipts keep the request's order.
  */
-import { UniqueConstraintViolationException } from '@mikro-orm/mysql';
 import { routeOf } from '../../queues/route.ts';
 import type { PushAmounts, PushCode, PushCounts } from '../domain/push-outcome.ts';
 import { readRowLine } from '../domain/row-line.ts';
+import { BusyError } from '../errors.ts';
 import {
   insertIdentity,
   lockIdentity,
@@ -44,25 +44,32 @@ export interface Acceptance {
 export type AcceptOutcome =
   | { readonly kind: 'accepted'; readonly pushId: string }
   /** The same identity was accepted meanwhile; what it stands for decides what is answered. */
-  | { readonly kind: 'earlier'; readonly identity: PushIdentityRow }
-  | { readonly kind: 'overtaken' };
+  | { readonly kind: 'earlier'; readonly identity: PushIdentityRow };
+
+/** Rolls everything back: the identity was taken between our looking and our writing. */
+class OvertakenError extends Error {}
+
+const OVERTAKEN_MAX = 3;
 
 /** @throws BusyError where the same identity is being accepted right now */
 export async function acceptPush(store: Store, kick: Kick, acceptance: Acceptance): Promise<AcceptOutcome> {
-  try {
-    return await store.transaction(NEW_READ_COMMITTED, async (tx) => {
-      const earlier = await lockIdentity(tx, acceptance.partnerOrgId, acceptance.idempotencyKey);
-      if (earlier !== null && !earlier.expired) return { kind: 'earlier', identity: earlier };
-      const pushId = await writePush(tx, acceptance, earlier !== null);
-      if (acceptance.counts.accepted > 0) {
-        tx.afterCommit(() => kick.kick('bill-station', acceptance.partnerOrgId));
-      }
-      return { kind: 'accepted', pushId };
-    });
-  } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) return { kind: 'overtaken' };
-    throw error;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await store.transaction(NEW_READ_COMMITTED, (tx) => accept(tx, kick, acceptance));
+    } catch (error) {
+      if (!(error instanceof OvertakenError)) throw error;
+      if (attempt === OVERTAKEN_MAX) throw new BusyError('the identity is used by several at once');
+    }
   }
+}
+
+async function accept(tx: Transaction, kick: Kick, acceptance: Acceptance): Promise<AcceptOutcome> {
+  const { partnerOrgId, idempotencyKey } = acceptance;
+  const earlier = await lockIdentity(tx, partnerOrgId, idempotencyKey);
+  if (earlier !== null && !earlier.expired) return { kind: 'earlier', identity: earlier };
+  const pushId = await writePush(tx, acceptance, earlier !== null);
+  if (acceptance.counts.accepted > 0) tx.afterCommit(() => kick.kick('bill-station', partnerOrgId));
+  return { kind: 'accepted', pushId };
 }
 
 async function writePush(tx: Transaction, acceptance: Acceptance, replaces: boolean): Promise<string> {
@@ -96,7 +103,8 @@ async function keepIdentity(
     contentDigest: acceptance.push.contentDigest,
     days: acceptance.identityDays,
   };
-  await (replaces ? replaceIdentity(tx, identity) : insertIdentity(tx, identity));
+  if (replaces) await replaceIdentity(tx, identity);
+  else if (!(await insertIdentity(tx, identity))) throw new OvertakenError();
 }
 
 /** While the database writes one chunk, the next is read and made ready. */

@@ -1,10 +1,10 @@
 /** GET /api/v1/pushes: a partner's own pushes, newest first, also by identity, for who never got the answer (ING-2). */
 import type { RequestHandler } from 'express';
 import { shownIdentity } from '../domain/request-identity.ts';
+import { partnerOf } from '../http/authenticate.ts';
 import { malformed, readLimit, readText } from '../http/query.ts';
 import { listPushes } from '../store/pushes.ts';
 import type { Sql } from '../store/sql.ts';
-import { partnerOf } from './authenticate.ts';
 import { pushLinks } from './push-reply.ts';
 
 const PAGE_SIZE = 50;

@@ -9,13 +9,13 @@ import { centsText } from '../domain/as-written.ts';
 import { shanghaiMonth } from '../domain/month.ts';
 import { pushCode } from '../domain/push-outcome.ts';
 import { shownIdentity } from '../domain/request-identity.ts';
+import { partnerOf } from '../http/authenticate.ts';
 import { PROBLEM_TYPE, Problem, problemHead } from '../http/problem.ts';
 import { traceIdOf } from '../http/trace.ts';
 import { findPush, type PushRow } from '../store/pushes.ts';
 import type { Store } from '../store/transaction.ts';
 import type { Kick } from '../tasks/kick.ts';
 import { acceptPush } from './accept-push.ts';
-import { partnerOf } from './authenticate.ts';
 import { checkRows, type ReadPush } from './check-rows.ts';
 import { checkTotals } from './check-totals.ts';
 import { earlierPush, findEarlierPush, type RequestedIdentity, refuseWhileRunning } from './earlier-push.ts';
@@ -36,9 +36,6 @@ export interface IngestDependencies {
   /** Left out: the bill locks in the database. */
   readonly lockCheck?: PaymentLockCheck;
 }
-
-/** How often an identity may be overtaken by another request before the sender is asked to come again. */
-const OVERTAKEN_MAX = 3;
 
 export function postPush(needs: IngestDependencies): RequestHandler {
   return async (request: Request, response: Response) => {
@@ -91,29 +88,22 @@ async function acceptAndReply(
   judged: { readonly push: ReadPush; readonly order: RowOrder; readonly verdicts: Verdicts },
 ): Promise<void> {
   const { push, verdicts } = judged;
-  for (let attempt = 0; attempt < OVERTAKEN_MAX; attempt++) {
-    const outcome = await refuseWhileRunning(wanted, () =>
-      acceptPush(needs.store, needs.kick, {
-        partnerOrgId: wanted.partnerOrgId,
-        idempotencyKey: wanted.key,
-        identityDays: needs.limits.identityDays,
-        traceId: randomBytes(16).toString('hex'),
-        ...judged,
-        ...summaryOf(push, verdicts),
-      }),
-    );
-    if (outcome.kind === 'earlier') {
-      return replay(response, needs, wanted, await earlierPush(needs.store, wanted, outcome.identity));
-    }
-    if (outcome.kind === 'accepted') {
-      const accepted = await findPush(needs.store, wanted.partnerOrgId, outcome.pushId);
-      if (accepted === null) throw new Error(`Broken assumption: push ${outcome.pushId} is gone`);
-      return replyAccepted(response, wanted, accepted, judgedReceipts(push, verdicts), accepted.code);
-    }
+  const outcome = await refuseWhileRunning(wanted, () =>
+    acceptPush(needs.store, needs.kick, {
+      partnerOrgId: wanted.partnerOrgId,
+      idempotencyKey: wanted.key,
+      identityDays: needs.limits.identityDays,
+      traceId: randomBytes(16).toString('hex'),
+      ...judged,
+      ...summaryOf(push, verdicts),
+    }),
+  );
+  if (outcome.kind === 'earlier') {
+    return replay(response, needs, wanted, await earlierPush(needs.store, wanted, outcome.identity));
   }
-  throw new Problem(503, 'BUSY', 'Others used the same identity meanwhile; send the same request again.', {
-    headers: { 'Retry-After': '1' },
-  });
+  const accepted = await findPush(needs.store, wanted.partnerOrgId, outcome.pushId);
+  if (accepted === null) throw new Error(`Broken assumption: push ${outcome.pushId} is gone`);
+  return replyAccepted(response, wanted, accepted, judgedReceipts(push, verdicts), accepted.code);
 }
 
 function replay(

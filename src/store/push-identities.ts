@@ -1,4 +1,5 @@
 /** Statements on the identities of pushes (ING-2): unique on (partner, key), kept by the accepting transaction itself. */
+import { UniqueConstraintViolationException } from '@mikro-orm/mysql';
 import { BusyError } from '../errors.ts';
 import { isLockedElsewhere } from './locked-elsewhere.ts';
 import type { Sql } from './sql.ts';
@@ -41,8 +42,21 @@ interface NewIdentity {
   readonly days: number;
 }
 
-/** @throws UniqueConstraintViolationException where another transaction was faster */
-export async function insertIdentity(sql: Sql, identity: NewIdentity): Promise<void> {
+/**
+ * Waits for a transaction that is keeping the same identity, if there is one.
+ * @returns whether it was kept; false: that other one has committed, and its identity stands
+ */
+export async function insertIdentity(sql: Sql, identity: NewIdentity): Promise<boolean> {
+  try {
+    await insertIdentityRow(sql, identity);
+    return true;
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) return false;
+    throw error;
+  }
+}
+
+async function insertIdentityRow(sql: Sql, identity: NewIdentity): Promise<void> {
   await sql.changeExactly(
     1,
     'keeping a push identity',

@@ -1,9 +1,9 @@
 /** Who is asking: the credential fixes the partner; nothing in a request names another (ING-1). */
 import { createHash } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { Problem } from '../http/problem.ts';
 import { type CredentialOwner, findCredentialOwner } from '../store/credentials.ts';
 import type { Sql } from '../store/sql.ts';
+import { Problem } from './problem.ts';
 
 const owners = new WeakMap<Request, CredentialOwner>();
 
