@@ -58,7 +58,10 @@ const TASK_COLUMNS = `id, task_type taskType, task_code taskCode, business_key b
   worker, manually_due manuallyDue, busy_since busySince, error_code errorCode, error_message errorMessage, result,
   started_time startedTime, finished_time finishedTime, create_time createTime, update_time updateTime`;
 
-/** ENG-3: `ON DUPLICATE KEY UPDATE id = id`, not INSERT IGNORE, which hides other errors and makes two acceptors deadlock. */
+/**
+ * ENG-3: `ON DUPLICATE KEY UPDATE`, not INSERT IGNORE, which hides other errors and makes two acceptors deadlock. Not
+ * `id = id`: a statement with new and known codes together then fails on its own generated ids.
+ */
 export async function insertTasksIfAbsent(sql: Sql, seeds: readonly TaskSeed[]): Promise<void> {
   if (seeds.length === 0) return;
   const rows: SqlValue[] = seeds.map((seed) => [
@@ -76,7 +79,7 @@ export async function insertTasksIfAbsent(sql: Sql, seeds: readonly TaskSeed[]):
     `INSERT INTO fi_async_task
        (task_type, task_code, business_key, task_data, max_retry_count, stage, partner_org_id, push_id, next_execute_time)
      VALUES ${rows.map(() => tuple).join(', ')}
-     ON DUPLICATE KEY UPDATE id = id`,
+     ON DUPLICATE KEY UPDATE task_code = fi_async_task.task_code`,
     (rows as SqlValue[][]).flat(),
   );
 }

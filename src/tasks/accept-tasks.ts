@@ -9,25 +9,23 @@ import type { Transaction } from '../store/transaction.ts';
 const CHUNK_SIZE_MAX = 500;
 
 /**
+ * Inserts in the order of the codes, so that acceptors of the same tasks queue for each other (ENG-17).
  * @returns the tasks in the order of their seeds, new or as they stand.
  * @throws Failure `TASK_IDENTITY_CONFLICT` if a code exists with another type or business key.
  */
 export async function acceptTasks(tx: Transaction, seeds: readonly TaskSeed[]): Promise<TaskIdentity[]> {
-  const accepted: TaskIdentity[] = [];
-  for (let from = 0; from < seeds.length; from += CHUNK_SIZE_MAX) {
-    const chunk = seeds.slice(from, from + CHUNK_SIZE_MAX);
-    await insertTasksIfAbsent(tx, chunk);
-    const byCode = new Map(
-      (
-        await listTaskIdentities(
-          tx,
-          chunk.map((seed) => seed.taskCode),
-        )
-      ).map((task) => [task.taskCode, task]),
+  const distinct = new Map(seeds.map((seed) => [seed.taskCode, seed]));
+  const codes = [...distinct.keys()].sort();
+  const found = new Map<string, TaskIdentity>();
+  for (let from = 0; from < codes.length; from += CHUNK_SIZE_MAX) {
+    const chunk = codes.slice(from, from + CHUNK_SIZE_MAX);
+    await insertTasksIfAbsent(
+      tx,
+      chunk.map((code) => distinct.get(code)!),
     );
-    for (const seed of chunk) accepted.push(sameWork(seed, byCode.get(seed.taskCode)));
+    for (const task of await listTaskIdentities(tx, chunk)) found.set(task.taskCode, task);
   }
-  return accepted;
+  return seeds.map((seed) => sameWork(seed, found.get(seed.taskCode)));
 }
 
 function sameWork(seed: TaskSeed, found: TaskIdentity | undefined): TaskIdentity {
