@@ -37,7 +37,7 @@ const STATE_WORDS: Readonly<Record<PushReport['state'], string>> = {
 };
 
 function placeLine(sum: PlaceSum): string {
-  const rows = countOf(sum.rows).padStart(ROWS_WIDTH);
+  const rows = `${grouped(sum.rows).padStart(ROWS_WIDTH - ' rows'.length)} ${sum.rows === 1 ? 'row ' : 'rows'}`;
   return `${rows} ${grouped(sum.amount).padStart(AMOUNT_WIDTH)} CNY  ${PLACE_WORDS[sum.place]} (${sum.place})`;
 }
 

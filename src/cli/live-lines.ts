@@ -32,9 +32,9 @@ export class LiveLines {
     this.#shown = lines;
   }
 
-  /** What was shown stays; the next lines stand below it. */
+  /** What was shown stays; on a terminal the next lines stand below it. */
   keep(): void {
-    this.#shown = [];
+    if (this.isLive) this.#shown = [];
   }
 
   #rewrite(lines: readonly string[]): void {

@@ -55,7 +55,7 @@ describe('coverage in words', () => {
       `11,988 rows 1,438,560.00 CNY  ${PLACE_WORDS.CURRENT} (CURRENT)`,
       `11 rows     1,320.00 CNY  ${PLACE_WORDS.SUPERSEDED} (SUPERSEDED)`,
       '- 11 rows: by push 8',
-      `1 row       120.00 CNY  ${PLACE_WORDS.STATION_FAILED} (STATION_FAILED)`,
+      `1 row        120.00 CNY  ${PLACE_WORDS.STATION_FAILED} (STATION_FAILED)`,
       '- row 4, QG1-0001 2026-10: A payment occupies 2026-09',
     ]);
   });

@@ -1,14 +1,13 @@
 /** The repair: the payment gives the month back, the failed station's task is run again by hand, and its rows go on. */
 import { releaseExampleLock } from '../../store/example-locks.ts';
 import { NEW_READ_COMMITTED } from '../../store/transaction.ts';
-import { countOf, grouped } from '../figures.ts';
+import { countOf, grouped, shanghaiTime } from '../figures.ts';
 import type { PushReport } from '../push-report.ts';
 import { readTraces } from '../read-notes.ts';
 import { runTasks } from '../tasks.ts';
 import { nothingUnderWay, readReport, watchPushes } from '../watch-pushes.ts';
 import type { Expectation } from './expectation.ts';
 import type { SentPush } from './send-example.ts';
-import { tellCoverage } from './tell-coverage.ts';
 import type { Telling } from './telling.ts';
 
 const REPAIR_DEADLINE_MS = 60_000;
@@ -44,8 +43,7 @@ export async function repairStation(
     lines,
   });
   say(`  before: ${placesText(before[index]!)}`);
-  say(`  after:  ${placesText(repaired!)}`);
-  await tellCoverage(telling, push, repaired!);
+  say(`  after:  ${placesText(repaired!)}, as of ${shanghaiTime(repaired!.asOf)} (Shanghai)`);
   return { after: await Promise.all(sent.map(readReport)) };
 }
 
