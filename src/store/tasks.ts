@@ -430,6 +430,29 @@ export async function markManuallyDue(sql: Sql, ids: readonly string[]): Promise
   );
 }
 
+/** A task that runs in a slot which nobody holds any more; whoever takes that slot rescues it (ENG-11). */
+export interface LostTask {
+  readonly id: string;
+  readonly stage: StageName;
+  readonly partnerOrgId: string;
+  readonly slotNo: number;
+  /** Of the slot, as it stands. */
+  readonly fence: string;
+}
+
+export async function listLostTasks(sql: Sql, ids: readonly string[]): Promise<Map<string, LostTask>> {
+  if (ids.length === 0) return new Map();
+  const rows = await sql.many<LostTask>(
+    `SELECT t.id, t.stage, t.partner_org_id partnerOrgId, t.slot_no slotNo, s.fence
+       FROM fi_async_task t
+       JOIN stage_slot s ON s.stage = t.stage AND s.partner_org_id = t.partner_org_id AND s.slot_no = t.slot_no
+      WHERE t.id IN (?) AND t.status = ${TaskStatus.RUNNING} AND s.fence = t.slot_fence
+        AND s.holder IS NOT NULL AND s.lease_end <= SYSDATE(3)`,
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /** Stops what is not running; a running one is asked by `requestStop` (ENG-14). */
 export async function stopIfWaiting(sql: Sql, id: string): Promise<boolean> {
   const hit = await sql.change(

@@ -8,7 +8,9 @@ import type { StageName } from '../domain/stage.ts';
 import { Activation, TaskStatus } from '../domain/task-status.ts';
 import { Failure } from '../errors.ts';
 import {
+  type LostTask,
   listDueTasks,
+  listLostTasks,
   listTasksById,
   listTasksBySelectors,
   markManuallyDue,
@@ -60,12 +62,34 @@ export async function runTasks(
   const selected = bySelector
     ? await listTasksBySelectors(engine.store, { codes, businessKeys, stage: run.stage, limit })
     : await listDueTasks(engine.store, run.stage, limit);
-  const runnable = selected.filter((task) => reasonToSkip(task) === null);
-  await markDue(engine, runnable);
-  for (const partnerOrgId of new Set(runnable.map((task) => task.partnerOrgId)))
-    engine.wake.kick(run.stage, partnerOrgId);
-  const ended = await waitForEnds(engine, runnable, waitMaxMs);
-  return summarise(selected.map((task) => itemOf(task, ended.get(task.id))));
+  const lost = await listLostTasks(
+    engine.store,
+    selected.filter((task) => task.status === TaskStatus.RUNNING).map((task) => task.id),
+  );
+  const skipped = new Map(selected.map((task) => [task.id, reasonToSkip(task, lost.has(task.id))]));
+  const runnable = selected.filter((task) => skipped.get(task.id) === null);
+  await markDue(
+    engine,
+    runnable.filter((task) => !lost.has(task.id)),
+  );
+  await wakeSlots(engine, runnable, lost);
+  const ended = await waitForEnds(engine, runnable, lost, waitMaxMs);
+  return summarise(selected.map((task) => itemOf(task, skipped.get(task.id) ?? null, ended.get(task.id))));
+}
+
+/** A partner is kicked once; a slot that died is woken itself, for whoever takes it rescues what it had (ENG-11). */
+async function wakeSlots(
+  engine: Engine,
+  tasks: readonly TaskRow[],
+  lost: ReadonlyMap<string, LostTask>,
+): Promise<void> {
+  const partners = new Set(tasks.filter((task) => !lost.has(task.id)).map((task) => task.partnerOrgId));
+  for (const partnerOrgId of partners) engine.wake.kick(tasks[0]!.stage, partnerOrgId);
+  const slots = new Map([...lost.values()].map((task) => [`${task.partnerOrgId}/${task.slotNo}`, task]));
+  for (const { stage, partnerOrgId, slotNo, fence } of slots.values()) {
+    // A wake that is refused is not the operator's trouble: the scan wakes slots that died as well.
+    await engine.wake.wakeSlotAtFence({ stage, partnerOrgId, slotNo }, fence).catch(() => undefined);
+  }
 }
 
 function cleanSelectors(name: string, given: readonly string[] | null): string[] {
@@ -77,15 +101,19 @@ function cleanSelectors(name: string, given: readonly string[] | null): string[]
   });
 }
 
-/** ENG-4: default 50, ≤ 0 is 50, at most 200. */
+/** ENG-4: default 50, ≤ 0 is 50, at most 200. @throws Failure `BAD_LIMIT` for what is no whole number */
 export function clampLimit(asked: number | undefined): number {
+  if (asked !== undefined && !Number.isInteger(asked))
+    throw new Failure('BAD_LIMIT', `maxTaskCount is ${asked}; give a whole number`, { retryable: false });
   return asked === undefined || asked <= 0 ? LIMIT_DEFAULT : Math.min(LIMIT_MAX, asked);
 }
 
-function reasonToSkip(task: TaskRow): string | null {
+/** @param lost it runs in a slot whose holder is gone */
+function reasonToSkip(task: TaskRow, lost: boolean): string | null {
   if (task.status === TaskStatus.SUCCESS) return 'It has succeeded already';
   if (task.status === TaskStatus.CANCELLED) return 'It was cancelled';
-  if (task.status === TaskStatus.RUNNING) return `It is being worked on by ${task.worker ?? 'a worker'}`;
+  if (task.status === TaskStatus.RUNNING && !lost)
+    return `It is being worked on by ${task.worker ?? 'a worker'}`;
   if (task.activation === Activation.STOPPED) return 'It is stopped; resume it first';
   return null;
 }
@@ -105,13 +133,17 @@ async function markDue(engine: Engine, tasks: readonly TaskRow[]): Promise<void>
   });
 }
 
-/** A run has ended when the task is no longer as it was marked: another attempt, and not running. */
+/**
+ * A run has ended when the task is no longer as it was marked: another attempt, and not running. A task that was lost
+ * may also end in the attempt in which it was found: its holder had only been silent for long.
+ */
 async function waitForEnds(
   engine: Engine,
   tasks: readonly TaskRow[],
+  lost: ReadonlyMap<string, LostTask>,
   waitMaxMs: number,
 ): Promise<ReadonlyMap<string, TaskRow>> {
-  const before = new Map(tasks.map((task) => [task.id, task.runningAttempt]));
+  const before = new Map(tasks.map((task) => [task.id, task.runningAttempt - (lost.has(task.id) ? 1 : 0)]));
   const ended = new Map<string, TaskRow>();
   const deadlineMs = monotonicMs() + waitMaxMs;
   while (ended.size < tasks.length && monotonicMs() < deadlineMs && !engine.stopping.aborted) {
@@ -133,8 +165,7 @@ function hasEnded(task: TaskRow): boolean {
   );
 }
 
-function itemOf(selected: TaskRow, ended: TaskRow | undefined): ManualRunItem {
-  const skipped = reasonToSkip(selected);
+function itemOf(selected: TaskRow, skipped: string | null, ended: TaskRow | undefined): ManualRunItem {
   if (skipped !== null) return { taskCode: selected.taskCode, outcome: 'SKIPPED', reason: skipped };
   if (ended === undefined) return { taskCode: selected.taskCode, outcome: 'STILL_WAITING', reason: null };
   const outcome =
