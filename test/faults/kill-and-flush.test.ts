@@ -12,10 +12,10 @@ import {
   until,
   untilDone,
 } from '../support/rooftally.ts';
-import { killWhileRunning, startWorkerProcess, type WorkerProcess } from '../support/worker-process.ts';
+import { killOneWhileRunning, startWorkerProcess, type WorkerProcess } from '../support/worker-process.ts';
 
 const ROUNDS = 10;
-const STATIONS = 150;
+const STATIONS = 400;
 const MONTHS = ['2026-01', '2026-02', '2026-03'];
 const ROWS = STATIONS * MONTHS.length;
 const UNDER_WAY = [Place.STATION_PENDING, Place.DIFF_PENDING, Place.ACCOUNT_PENDING, Place.SNAPSHOT_PENDING];
@@ -54,7 +54,7 @@ describe('kill -9 and FLUSHALL in the middle of a push', function () {
 
   it('ENG-6 ENG-7 ENG-11 ten rounds: each push completes, every row CURRENT, every place as the facts say', async () => {
     const roofs = await makeRoofs(system.store, { stations: STATIONS, months: MONTHS });
-    workers = [await start('worker-a-0'), await start('worker-b-0')];
+    workers = [await start('worker-a'), await start('worker-b')];
     for (let round = 1; round <= ROUNDS; round++) {
       const reply = await push(
         system.url,
@@ -68,12 +68,11 @@ describe('kill -9 and FLUSHALL in the middle of a push', function () {
       await redis.flushall();
       expect(atFlush, 'share ended at FLUSHALL').to.be.within(0.2, 0.8);
 
-      const victim = workers[round % 2]!;
-      const had = await killWhileRunning(system, victim, 20_000);
+      const { victim, taskIds } = await killOneWhileRunning(system, workers, 20_000);
       const atKill = await endedShare(pushId);
       expect(atKill, 'share ended at the kill').to.be.within(0.2, 0.8);
-      expect(had).to.not.be.empty;
-      workers[round % 2] = await start(`${victim.name.slice(0, 8)}-${round}`);
+      expect(taskIds).to.not.be.empty;
+      workers = [...workers.filter((worker) => worker !== victim), await start(`worker-${round}`)];
 
       const done = await untilDone(system.url, roofs.partner.key, pushId, 60_000);
       expect(done.state).to.equal('COMPLETE');

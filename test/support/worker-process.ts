@@ -56,24 +56,35 @@ async function started(child: ChildProcess, name: string): Promise<void> {
   );
 }
 
-/** Stops the process in its tracks, looks whether it has a RUNNING task, and kills it only if so. @returns the tasks it had */
-export async function killWhileRunning(
+/**
+ * Finds a worker that has a RUNNING task, stops it in its tracks, looks again, and kills it only if it still has one.
+ * @returns the victim and the tasks that it had
+ */
+export async function killOneWhileRunning(
   system: TestSystem,
-  worker: WorkerProcess,
+  workers: readonly WorkerProcess[],
   deadlineMs: number,
-): Promise<string[]> {
-  return until(`worker ${worker.name} to have a RUNNING task`, deadlineMs, async () => {
-    worker.kill('SIGSTOP');
-    const rows = await system.store.many<{ id: string }>(
-      'SELECT id FROM fi_async_task WHERE status = 1 AND worker = ?',
-      [worker.name],
-    );
-    if (rows.length === 0) {
-      worker.kill('SIGCONT');
+): Promise<{ victim: WorkerProcess; taskIds: string[] }> {
+  const names = workers.map((worker) => worker.name);
+  return until('a worker to have a RUNNING task', deadlineMs, async () => {
+    const busy = await runningTasks(system, names);
+    const victim = workers.find((worker) => worker.name === busy[0]?.worker);
+    if (victim === undefined) return null;
+    victim.kill('SIGSTOP');
+    const taskIds = (await runningTasks(system, [victim.name])).map((row) => row.id);
+    if (taskIds.length === 0) {
+      victim.kill('SIGCONT');
       return null;
     }
-    worker.kill('SIGKILL');
-    await worker.exited;
-    return rows.map((row) => row.id);
+    victim.kill('SIGKILL');
+    await victim.exited;
+    return { victim, taskIds };
   });
+}
+
+function runningTasks(system: TestSystem, workers: readonly string[]) {
+  return system.store.many<{ id: string; worker: string }>(
+    'SELECT id, worker FROM fi_async_task WHERE status = 1 AND worker IN (?) LIMIT 50',
+    [workers],
+  );
 }
