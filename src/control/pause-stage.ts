@@ -5,12 +5,12 @@
 import type { RequestHandler } from 'express';
 import type { StageName } from '../domain/stage.ts';
 import { recordOperation } from '../store/operation-audit.ts';
-import { listWakeCandidates } from '../store/slots.ts';
 import { setStagePaused } from '../store/stage-control.ts';
 import { lockStagePaused } from '../store/stage-pauses.ts';
 import { NEW_READ_COMMITTED } from '../store/transaction.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { operatorOf } from './authenticate.ts';
+import { kickDueWork } from './kick-due-work.ts';
 import { requireStage } from './refusals.ts';
 
 export function pauseStage(engine: Engine): RequestHandler<{ name: string }> {
@@ -25,7 +25,7 @@ export function resumeStage(engine: Engine): RequestHandler<{ name: string }> {
   return async (request, response) => {
     const stage = requireStage(request.params.name);
     await setPaused(engine, stage, false, operatorOf(request));
-    await kickWhoeverHasWork(engine, stage);
+    await kickDueWork(engine, (slot) => slot.stage === stage);
     response.json({ stage, paused: false });
   };
 }
@@ -43,12 +43,4 @@ async function setPaused(engine: Engine, stage: StageName, paused: boolean, acto
       reason: null,
     });
   });
-}
-
-/** Politeness: the scan would find them too. */
-async function kickWhoeverHasWork(engine: Engine, stage: StageName): Promise<void> {
-  const candidates = (await listWakeCandidates(engine.store)).filter((slot) => slot.stage === stage);
-  for (const partnerOrgId of new Set(candidates.map((slot) => slot.partnerOrgId))) {
-    engine.wake.kick(stage, partnerOrgId);
-  }
 }

@@ -2,6 +2,7 @@
 import { route } from '../../queues/route.ts';
 import type { StageName } from '../domain/stage.ts';
 import { Problem } from '../http/problem.ts';
+import { isId } from './reply-list.ts';
 
 /** The stages that have work here, in their order. */
 export const ROUTED_STAGES: readonly StageName[] = route.map(({ stage }) => stage);
@@ -23,4 +24,10 @@ export function requireStage(name: string): StageName {
     'NO_SUCH_STAGE',
     `There is no stage ${name.slice(0, 40)}; there are ${ROUTED_STAGES.join(', ')}.`,
   );
+}
+
+/** What is no id names nothing that is there. @throws Problem 404 */
+export function readPathId(text: string, notThere: (text: string) => Problem): string {
+  if (!isId(text)) throw notThere(text);
+  return String(BigInt(text));
 }

@@ -1,5 +1,6 @@
 /** Lists: newest first, a page at a time, from where the page before ended (`{"items","nextCursor"}`). */
 import type { Request } from 'express';
+import { isMonth } from '../domain/month.ts';
 import { malformed, readLimit, readText } from '../http/query.ts';
 
 const PAGE_SIZE = 50;
@@ -24,6 +25,13 @@ export function readPageWish(request: Request): PageWish {
 export function readId(request: Request, name: string): string | null {
   const value = readText(request, name);
   if (value !== null && !isId(value)) throw malformed(name, 'as an id: a decimal number');
+  return value;
+}
+
+/** @throws Problem 400 */
+export function readMonth(request: Request, name: string): string | null {
+  const value = readText(request, name);
+  if (value !== null && !isMonth(value)) throw malformed(name, 'as a month, YYYY-MM');
   return value;
 }
 

@@ -5,15 +5,33 @@ import type { Engine } from '../tasks/engine.ts';
 import { AdminToken } from './admin-token.ts';
 import { authenticateOperator, refuseWithoutToken } from './authenticate.ts';
 import { boardRouter } from './board.ts';
+import { changePartner } from './change-partner.ts';
+import { createCredential } from './create-credential.ts';
+import { createPartner } from './create-partner.ts';
+import { listAnyPushesRoute } from './list-any-pushes.ts';
+import { listCredentials } from './list-credentials.ts';
+import {
+  listAccountsRoute,
+  listDifferencesRoute,
+  listLocksRoute,
+  listSnapshotsRoute,
+} from './list-ledger.ts';
+import { listOperationsRoute } from './list-operations.ts';
+import { listPartnersRoute, showPartner } from './list-partners.ts';
+import { listSlotsRoute } from './list-slots.ts';
 import { listStagesRoute } from './list-stages.ts';
+import { listStationMappingsRoute } from './list-station-mappings.ts';
 import { listTasksRoute } from './list-tasks.ts';
 import { loginRouter } from './login.ts';
 import { logoutRouter } from './logout.ts';
 import { BOARD_PATH } from './next-page.ts';
 import { pauseStage, resumeStage } from './pause-stage.ts';
+import { putStationMapping } from './put-station-mapping.ts';
 import { parseJsonBodies } from './read-body.ts';
+import { revokeCredential } from './revoke-credential.ts';
 import { runTasksRoute } from './run-tasks.ts';
 import { showTask } from './show-task.ts';
+import { cancelTaskRoute, resumeTaskRoute, stopTaskRoute } from './steer-task.ts';
 
 export interface ControlDependencies {
   readonly engine: Engine;
@@ -56,8 +74,27 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/tasks', listTasksRoute(store));
   router.post('/tasks/run', runTasksRoute(engine, needs.runWaitMaxMs));
   router.get('/tasks/:code', showTask(store));
+  router.post('/tasks/:code/stop', stopTaskRoute(engine));
+  router.post('/tasks/:code/resume', resumeTaskRoute(engine));
+  router.post('/tasks/:code/cancel', cancelTaskRoute(engine));
   router.get('/stages', listStagesRoute(store));
   router.post('/stages/:name/pause', pauseStage(engine));
   router.post('/stages/:name/resume', resumeStage(engine));
+  router.get('/partners', listPartnersRoute(store));
+  router.post('/partners', createPartner(engine));
+  router.get('/partners/:partnerOrgId', showPartner(store));
+  router.put('/partners/:partnerOrgId', changePartner(engine));
+  router.get('/partners/:partnerOrgId/credentials', listCredentials(store));
+  router.post('/partners/:partnerOrgId/credentials', createCredential(store));
+  router.post('/partners/:partnerOrgId/credentials/:id/revoke', revokeCredential(store));
+  router.get('/station-mappings', listStationMappingsRoute(store));
+  router.post('/station-mappings', putStationMapping(store));
+  router.get('/slots', listSlotsRoute(store));
+  router.get('/pushes', listAnyPushesRoute(store));
+  router.get('/locks', listLocksRoute(store));
+  router.get('/differences', listDifferencesRoute(store));
+  router.get('/accounts', listAccountsRoute(store));
+  router.get('/snapshots', listSnapshotsRoute(store));
+  router.get('/operations', listOperationsRoute(store));
   return router;
 }

@@ -1,12 +1,17 @@
 /**
  * A page of a long table for people: newest first, by key, in bounded time. A filter that an index serves is one range.
- * Any other filter is applied to windows of rows, at most `ROWS_EXAMINED_MAX` a call: a page may then be short, or even
+ * Any other filter is applied to windows of rows, at most so many rows a call: a page may then be short, or even
  * empty, and still have a cursor that goes on from there.
  */
 import type { Sql, SqlValue } from './sql.ts';
 
-const WINDOW_ROWS = 20_000;
-const ROWS_EXAMINED_MAX = 200_000;
+export interface Effort {
+  readonly windowRows: number;
+  readonly rowsExaminedMax: number;
+}
+
+/** Some hundred milliseconds at most. */
+const BOUNDED: Effort = { windowRows: 20_000, rowsExaminedMax: 200_000 };
 
 export interface Condition {
   readonly sql: string;
@@ -14,18 +19,17 @@ export interface Condition {
 }
 
 export interface ListSource {
-  /** Table, with its alias if it has one, and joins by key. */
   readonly from: string;
   readonly columns: string;
   /** Unique, a number, growing: the primary key. */
   readonly key: string;
-  /** `FORCE INDEX (…)` for walking; the primary key unless `indexed` says another. */
+  /** The index that is walked along; the primary key unless said otherwise. */
   readonly index?: string;
-  /** What the index serves, by equality, before the key. */
+  /** What that index serves, by equality, before the key. */
   readonly indexed?: readonly Condition[];
   /** What must be looked at row by row. */
   readonly filters: readonly Condition[];
-  /** `indexed` leaves so few rows that windows are not worth it. */
+  /** An index serves the filters so well that few rows are left: no windows, and the database chooses the index. */
   readonly selective?: boolean;
 }
 
@@ -40,11 +44,12 @@ export async function listPage<Row extends { readonly id: string }>(
   sql: Sql,
   source: ListSource,
   page: { beforeId: string | null; limit: number },
+  effort = BOUNDED,
 ): Promise<Page<Row>> {
   const items: Row[] = [];
   let beforeId = page.beforeId;
-  for (let examined = 0; examined < ROWS_EXAMINED_MAX; examined += WINDOW_ROWS) {
-    const endId = needsWindows(source) ? await findWindowEnd(sql, source, beforeId) : null;
+  for (let examined = 0; examined < effort.rowsExaminedMax; examined += effort.windowRows) {
+    const endId = needsWindows(source) ? await findWindowEnd(sql, source, beforeId, effort.windowRows) : null;
     const wanted = page.limit - items.length + 1;
     items.push(...(await readWindow<Row>(sql, source, { beforeId, endId, limit: wanted })));
     if (items.length > page.limit)
@@ -59,12 +64,21 @@ function needsWindows(source: ListSource): boolean {
   return source.filters.length > 0 && source.selective !== true;
 }
 
+function indexHint(source: ListSource): string {
+  return source.selective === true ? '' : `FORCE INDEX (${source.index ?? 'PRIMARY'})`;
+}
+
 /** The key of the window's last row, read from the index alone; null where fewer rows are left. */
-async function findWindowEnd(sql: Sql, source: ListSource, beforeId: string | null): Promise<string | null> {
+async function findWindowEnd(
+  sql: Sql,
+  source: ListSource,
+  beforeId: string | null,
+  windowRows: number,
+): Promise<string | null> {
   const conditions = whereOf([...(source.indexed ?? []), ...before(source.key, beforeId)]);
   const row = await sql.maybeOne<{ id: string }>(
-    `SELECT ${source.key} id FROM ${source.from} ${source.index ?? ''} ${conditions.sql}
-      ORDER BY ${source.key} DESC LIMIT 1 OFFSET ${WINDOW_ROWS - 1}`,
+    `SELECT ${source.key} id FROM ${source.from} ${indexHint(source)} ${conditions.sql}
+      ORDER BY ${source.key} DESC LIMIT 1 OFFSET ${windowRows - 1}`,
     conditions.values,
   );
   return row?.id ?? null;
@@ -83,7 +97,7 @@ async function readWindow<Row extends object>(
     ...source.filters,
   ]);
   return sql.many<Row>(
-    `SELECT ${source.columns} FROM ${source.from} ${source.index ?? ''} ${conditions.sql}
+    `SELECT ${source.columns} FROM ${source.from} ${indexHint(source)} ${conditions.sql}
       ORDER BY ${source.key} DESC LIMIT ${window.limit}`,
     conditions.values,
   );

@@ -43,7 +43,7 @@ export async function listTasks(
     const others = filtersOf({ ...filter, status: null, stage: null });
     return listFailed(sql, others, page, filter.stage === null ? stages : [filter.stage]);
   }
-  return listPage(sql, { ...WALK, index: 'FORCE INDEX (PRIMARY)', filters }, page);
+  return listPage(sql, { ...WALK, filters }, page);
 }
 
 const WALK = { from: 'fi_async_task', columns: LISTED_COLUMNS, key: 'id' };
@@ -104,7 +104,7 @@ async function listFailed(
 function failedAt(stage: StageName, filters: readonly Condition[]): ListSource {
   return {
     ...WALK,
-    index: 'FORCE INDEX (idx_task_failed)',
+    index: 'idx_task_failed',
     indexed: [{ sql: 'failed = 1 AND stage = ?', values: [stage] }],
     filters,
   };
