@@ -204,25 +204,30 @@ export async function listSlots(sql: Sql, limit: number): Promise<SlotView[]> {
 
 export interface WakeCandidate extends SlotKey {
   readonly fence: string;
-  readonly dead: number;
+  /** Held, and the lease is over. Else it is free. */
+  readonly dead: boolean;
 }
 
 /**
  * ENG-7: slots that someone should be woken for: one that died, or a free one whose partner has due work, or at the
- * difference stage hand-overs without a segment (STA-17). Starts from the small slot table; the correlated look at the claiming index reads one entry a row (a GROUP BY took 100 times as long).
+ * difference stage hand-overs without a segment (STA-17); of what is paused only those that died. Starts from the small
+ * slot table; the correlated look at the claiming index reads one entry a row (a GROUP BY took 100 times as long).
  */
 export async function listWakeCandidates(sql: Sql): Promise<WakeCandidate[]> {
-  return sql.many<WakeCandidate>(
-    `SELECT s.stage, s.partner_org_id partnerOrgId, s.slot_no slotNo, s.fence, (s.holder IS NOT NULL) dead
+  const rows = await sql.many<SlotKey & { fence: string; holder: string | null }>(
+    `SELECT s.stage, s.partner_org_id partnerOrgId, s.slot_no slotNo, s.fence, s.holder
        FROM stage_slot s
       WHERE (s.holder IS NOT NULL AND s.lease_end <= SYSDATE(3))
-         OR (s.holder IS NULL AND (
-              SELECT t.next_execute_time FROM fi_async_task t FORCE INDEX (idx_task_claim)
-               WHERE t.claimable = 1 AND t.stage = s.stage AND t.partner_org_id = s.partner_org_id
-               ORDER BY t.next_execute_time LIMIT 1) <= NOW(3))
-         OR (s.holder IS NULL AND s.stage = 'income-diff' AND EXISTS (
-              SELECT 1 FROM income_diff_handover h
-               WHERE h.partner_org_id = s.partner_org_id AND h.message_task_id = 0))
+         OR (s.holder IS NULL
+             AND NOT EXISTS (SELECT 1 FROM stage_control c WHERE c.stage = s.stage AND c.paused = 1)
+             AND NOT EXISTS (SELECT 1 FROM partner p WHERE p.partner_org_id = s.partner_org_id AND p.paused = 1)
+             AND ((SELECT t.next_execute_time FROM fi_async_task t FORCE INDEX (idx_task_claim)
+                    WHERE t.claimable = 1 AND t.stage = s.stage AND t.partner_org_id = s.partner_org_id
+                    ORDER BY t.next_execute_time LIMIT 1) <= NOW(3)
+                  OR (s.stage = 'income-diff' AND EXISTS (
+                       SELECT 1 FROM income_diff_handover h
+                        WHERE h.partner_org_id = s.partner_org_id AND h.message_task_id = 0))))
       ORDER BY s.stage, s.partner_org_id, s.slot_no`,
   );
+  return rows.map(({ holder, ...slot }) => ({ ...slot, dead: holder !== null }));
 }
