@@ -18,14 +18,7 @@ export async function untilStationsDone(store: Store, pushIds: readonly string[]
 
 /** @throws Error if a row ends anywhere else: figures of a run that did not do its work are worth nothing */
 export async function untilPlaces(store: Store, pushIds: readonly string[], goal: PlaceName): Promise<void> {
-  const under = [Place.STATION_PENDING, Place.DIFF_PENDING, Place.ACCOUNT_PENDING, Place.SNAPSHOT_PENDING];
-  await until(async () => {
-    const open = await store.maybeOne(
-      'SELECT row_no FROM pushed_row_place WHERE push_id IN (?) AND place IN (?) LIMIT 1',
-      [pushIds, under],
-    );
-    return open === null;
-  });
+  for (const pushId of pushIds) await untilNothingUnderWay(store, pushId);
   const places = await store.many<{ place: number; n: string }>(
     'SELECT place, COUNT(*) n FROM pushed_row_place WHERE push_id IN (?) GROUP BY place',
     [pushIds],
@@ -35,6 +28,20 @@ export async function untilPlaces(store: Store, pushIds: readonly string[], goal
     throw new Error(
       `not every row is ${goal}: ${elsewhere.map((row) => `${row.n} ${placeName(row.place)}`).join(', ')}`,
     );
+}
+
+/** Looks from the first row that was still under way: rows that have ended stay so, and are not read again. */
+async function untilNothingUnderWay(store: Store, pushId: string): Promise<void> {
+  const underWay = [Place.STATION_PENDING, Place.DIFF_PENDING, Place.ACCOUNT_PENDING, Place.SNAPSHOT_PENDING];
+  let from = 0;
+  await until(async () => {
+    const open = await store.maybeOne<{ rowNo: number }>(
+      'SELECT row_no rowNo FROM pushed_row_place WHERE push_id = ? AND row_no >= ? AND place IN (?) ORDER BY row_no LIMIT 1',
+      [pushId, from, underWay],
+    );
+    from = open?.rowNo ?? from;
+    return open === null;
+  });
 }
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {

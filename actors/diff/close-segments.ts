@@ -78,7 +78,7 @@ async function writeMessage(
   segment: readonly OpenHandover[],
 ): Promise<void> {
   const stationTaskIds = segment.map((station) => station.stationTaskId);
-  const billsOf = Map.groupBy(await listHandedBills(tx, stationTaskIds), (bill) => bill.stationTaskId);
+  const billsOf = Map.groupBy(await listHandedBills(tx, segment), (bill) => bill.stationTaskId);
   const stations: MessageStation[] = segment.map((station) => ({
     stationTaskId: station.stationTaskId,
     partnerStationNo: station.partnerStationNo,

@@ -1,4 +1,7 @@
 /** Statements on `income_diff_handover`: committed stations on their way to the difference stage (STA-16, STA-17). */
+import { Place } from '../domain/place.ts';
+import { assert } from '../errors.ts';
+import { inRanges } from './row-ranges.ts';
 import type { Sql } from './sql.ts';
 
 export interface Handover {
@@ -96,16 +99,25 @@ export interface HandedBill {
   readonly dataVersion: string;
 }
 
-export async function listHandedBills(sql: Sql, stationTaskIds: readonly string[]): Promise<HandedBill[]> {
-  return sql.many<HandedBill>(
-    `SELECT h.station_task_id stationTaskId, w.row_no rowNo, w.bill_id billId,
-            IF(pa.versioned = 1, COALESCE(r.data_version, 0), 0) dataVersion
-       FROM income_diff_handover h
-       JOIN partner pa ON pa.partner_org_id = h.partner_org_id
-       JOIN pushed_row_place w ON w.push_id = h.push_id AND w.row_no BETWEEN h.first_row_no AND h.last_row_no
+/** By literal ranges of the rows' key: joined to the hand-overs' bounds, the whole push was read for each of them. */
+export async function listHandedBills(sql: Sql, handovers: readonly Handover[]): Promise<HandedBill[]> {
+  const where = inRanges('w', handovers);
+  const rows = await sql.many<Omit<HandedBill, 'stationTaskId'>>(
+    `SELECT w.row_no rowNo, w.bill_id billId, IF(pa.versioned = 1, COALESCE(r.data_version, 0), 0) dataVersion
+       FROM pushed_row_place w
        JOIN pushed_row r ON r.push_id = w.push_id AND r.row_no = w.row_no
-      WHERE h.station_task_id IN (?) AND w.place = 7
-      ORDER BY h.station_task_id, w.row_no`,
-    [stationTaskIds],
+       JOIN partner_push p ON p.push_id = w.push_id
+       JOIN partner pa ON pa.partner_org_id = p.partner_org_id
+      WHERE ${where.condition} AND w.place = ${Place.DIFF_PENDING}
+      ORDER BY w.push_id, w.row_no`,
+    where.values,
   );
+  return rows.map((row) => ({ ...row, stationTaskId: ownerOf(handovers, row.rowNo) }));
+}
+
+/** All hand-overs of one call are of one push, so a row number names its station. */
+function ownerOf(handovers: readonly Handover[], rowNo: number): string {
+  const owner = handovers.find(({ firstRowNo, lastRowNo }) => rowNo >= firstRowNo && rowNo <= lastRowNo);
+  assert(owner !== undefined, `row ${rowNo} was read for one of these hand-overs`);
+  return owner.stationTaskId;
 }
