@@ -249,6 +249,12 @@ describe('the progress of a refresh task', () => {
     expect(next.progress).to.include({ currentAccountId: '10', currentAccountRetryCount: 1, cursor: '9' });
   });
 
+  it('ACC-10 the count of one account is never another’s', () => {
+    const twice = fail(fail(NOT_STARTED, nine).progress, nine).progress;
+    expect(fail(twice, ten)).to.deep.include({ skipped: false });
+    expect(fail(twice, ten).progress).to.include({ currentAccountId: '10', currentAccountRetryCount: 1 });
+  });
+
   it('ACC-10 an account that failed twice and then succeeded leaves no count to the next', () => {
     const twice = fail(fail(NOT_STARTED, nine).progress, nine).progress;
     const next = fail(afterSuccess(twice, [nine]), ten);
