@@ -10,8 +10,9 @@ import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { monotonicMs } from '../clock.ts';
 
-/** Stop trusting a lease this much before Redis would let it end. */
+/** Stop trusting a lease this much before Redis would let it end; of a short lease a quarter, or none would be trusted. */
 const TRUST_MARGIN_MS = 1_000;
+const TRUST_MARGIN_SHARE = 1 / 4;
 const RENEWALS_PER_LEASE = 3;
 
 const script = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
@@ -43,7 +44,7 @@ export class HeldLeases {
     this.#options = options;
     this.#token = token;
     this.#fences = fences;
-    this.#trustedUntilMs = askedAtMs + options.leaseMs - TRUST_MARGIN_MS;
+    this.#trustedUntilMs = askedAtMs + trustMs(options.leaseMs);
     this.#timer = setInterval(() => void this.#renew(), options.leaseMs / RENEWALS_PER_LEASE);
     this.#timer.unref();
   }
@@ -72,9 +73,17 @@ export class HeldLeases {
     if (keys.length === 0) return;
     const kept = await this.#options.redis
       .eval(RENEW, keys.length, ...keys, this.#token, String(this.#options.leaseMs))
-      .catch(() => 0);
-    if (kept === keys.length) this.#trustedUntilMs = askedAtMs + this.#options.leaseMs - TRUST_MARGIN_MS;
+      .catch(() => null);
+    // No answer says nothing: the lease stands until its time is over, and the trust ends before that by itself.
+    if (kept === null) return;
+    // One that is lost never comes back; what is not begun yet must not be begun on the strength of it.
+    this.#trustedUntilMs =
+      kept === keys.length ? askedAtMs + trustMs(this.#options.leaseMs) : Number.NEGATIVE_INFINITY;
   }
+}
+
+function trustMs(leaseMs: number): number {
+  return leaseMs - Math.min(TRUST_MARGIN_MS, leaseMs * TRUST_MARGIN_SHARE);
 }
 
 /** Asks for all of them at once, in sorted order, without waiting. @throws whatever ioredis throws if Redis is away. */

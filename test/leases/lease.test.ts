@@ -201,6 +201,20 @@ describe('leases', () => {
     expect(leases.areTrusted()).to.equal(false);
   });
 
+  it('ENG-19 a short lease is trusted too, for most of its time', async () => {
+    const leases = await acquire(['a'], { leaseMs: 800 });
+    expect(leases.areTrusted()).to.equal(true);
+  });
+
+  it('ENG-18 a lost lease is noticed at the next renewal, not when its time would have been over', async () => {
+    const startedMs = performance.now();
+    const leases = await acquire(['a', 'b'], { leaseMs: 6_000 });
+    await redis.del(keyOf('b'));
+    await acquire(['b']);
+    await eventually('the loss to be noticed', () => !leases.areTrusted());
+    expect(performance.now() - startedMs).to.be.below(4_000);
+  });
+
   it('STA-4 a Redis that is away is an error at once when leases are asked for, and none when they are given back', async () => {
     const own = openRedis(process.env.REDIS_URL!, () => {});
     await eventually('the connection', () => own.status === 'ready');
