@@ -97,11 +97,9 @@ async function keepIdentity(
   replaces: boolean,
 ): Promise<void> {
   const identity = {
-    partnerOrgId: acceptance.partnerOrgId,
     key: acceptance.idempotencyKey,
     pushId,
     contentDigest: acceptance.push.contentDigest,
-    days: acceptance.identityDays,
   };
   if (replaces) await replaceIdentity(tx, identity);
   else if (!(await insertIdentity(tx, identity))) throw new OvertakenError();

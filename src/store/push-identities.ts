@@ -34,12 +34,11 @@ export async function lockIdentity(
   }
 }
 
+/** Of a push that is written already: its times are the identity's. */
 interface NewIdentity {
-  readonly partnerOrgId: string;
   readonly key: string;
   readonly pushId: string;
   readonly contentDigest: string;
-  readonly days: number;
 }
 
 /**
@@ -48,7 +47,13 @@ interface NewIdentity {
  */
 export async function insertIdentity(sql: Sql, identity: NewIdentity): Promise<boolean> {
   try {
-    await insertIdentityRow(sql, identity);
+    await sql.changeExactly(
+      1,
+      'keeping a push identity',
+      `INSERT INTO push_identity (partner_org_id, idempotency_key, push_id, content_digest, accepted_at, expires_at)
+       SELECT partner_org_id, ?, push_id, ?, accepted_at, expires_at FROM partner_push WHERE push_id = ?`,
+      [identity.key, identity.contentDigest, identity.pushId],
+    );
     return true;
   } catch (error) {
     if (error instanceof UniqueConstraintViolationException) return false;
@@ -56,23 +61,15 @@ export async function insertIdentity(sql: Sql, identity: NewIdentity): Promise<b
   }
 }
 
-async function insertIdentityRow(sql: Sql, identity: NewIdentity): Promise<void> {
-  await sql.changeExactly(
-    1,
-    'keeping a push identity',
-    `INSERT INTO push_identity (partner_org_id, idempotency_key, push_id, content_digest, accepted_at, expires_at)
-     VALUES (?, ?, ?, ?, NOW(3), NOW(3) + INTERVAL ? DAY)`,
-    [identity.partnerOrgId, identity.key, identity.pushId, identity.contentDigest, identity.days],
-  );
-}
-
 /** Of an identity that has expired and that this transaction has locked. */
 export async function replaceIdentity(sql: Sql, identity: NewIdentity): Promise<void> {
   await sql.changeExactly(
     1,
     'replacing an expired push identity',
-    `UPDATE push_identity SET push_id = ?, content_digest = ?, accepted_at = NOW(3), expires_at = NOW(3) + INTERVAL ? DAY
-      WHERE partner_org_id = ? AND idempotency_key = ? AND expires_at <= NOW(3)`,
-    [identity.pushId, identity.contentDigest, identity.days, identity.partnerOrgId, identity.key],
+    `UPDATE push_identity kept JOIN partner_push push ON push.push_id = ?
+        SET kept.push_id = push.push_id, kept.content_digest = ?, kept.accepted_at = push.accepted_at,
+            kept.expires_at = push.expires_at
+      WHERE kept.partner_org_id = push.partner_org_id AND kept.idempotency_key = ? AND kept.expires_at <= NOW(3)`,
+    [identity.pushId, identity.contentDigest, identity.key],
   );
 }

@@ -13,8 +13,11 @@ export interface TestStore {
   readonly store: Store;
   /** Of the fresh database, for processes that a test starts. */
   readonly databaseUrl: string;
-  /** A second store on the same database: connections of its own, as another process would have. */
-  openAnother(hooks?: StoreHooks): Promise<Store>;
+  /**
+   * A second store on the same database: connections of its own, as another process would have; by another address,
+   * if one is given.
+   */
+  openAnother(hooks?: StoreHooks, url?: string): Promise<Store>;
   /** Closes every store and drops the database. */
   drop(): Promise<void>;
 }
@@ -26,8 +29,8 @@ export async function openTestStore(hooks: StoreHooks = {}): Promise<TestStore> 
   await onServer(serverUrl, `CREATE DATABASE ${name} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   const databaseUrl = withDatabase(serverUrl, name);
   const opened: MikroORM[] = [];
-  const open = async (storeHooks: StoreHooks): Promise<Store> => {
-    const orm = await connect(databaseUrl, TEST_POOL_MAX);
+  const open = async (storeHooks: StoreHooks, url = databaseUrl): Promise<Store> => {
+    const orm = await connect(url, TEST_POOL_MAX);
     opened.push(orm);
     return new Store(orm, storeHooks);
   };
@@ -36,7 +39,7 @@ export async function openTestStore(hooks: StoreHooks = {}): Promise<TestStore> 
   return {
     store,
     databaseUrl,
-    openAnother: (anotherHooks = {}) => open(anotherHooks),
+    openAnother: (anotherHooks = {}, url = databaseUrl) => open(anotherHooks, url),
     drop: async () => {
       await Promise.all(opened.map((orm) => orm.close(true)));
       await onServer(serverUrl, `DROP DATABASE ${name}`);
