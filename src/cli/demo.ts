@@ -1,7 +1,7 @@
 /** `rooftally demo`: all of Rooftally on this machine, with an example in which everything goes wrong that can. */
 import { Command } from 'commander';
-import { invitation } from './demo/invitation.ts';
-import { type Told, tellStory } from './demo/story.ts';
+import { findPages, invitation } from './demo/invitation.ts';
+import { letGo, type Told, tellStory } from './demo/story.ts';
 import type { Telling } from './demo/telling.ts';
 import { verdict } from './demo/verdict.ts';
 import { bringUpWorld } from './demo/world.ts';
@@ -28,13 +28,18 @@ export function demoCommand(): Command {
 async function demo(options: DemoOptions): Promise<number> {
   const interrupted = untilInterrupted();
   const say = (line: string) => console.log(line);
-  const world = await bringUpWorld({ fresh: options.fresh === true, say });
+  const world = await Promise.race([bringUpWorld({ fresh: options.fresh === true, say }), interrupted]);
+  // What was begun ends with this process; there is nothing to hand back yet.
+  if (typeof world === 'string') process.exit(INTERRUPTED_EXIT_CODE);
   try {
     const telling: Telling = { world, lines: new LiveLines(process.stdout), say };
     const told = await Promise.race([tellAndCheck(telling), interrupted]);
-    if (typeof told === 'string') return INTERRUPTED_EXIT_CODE;
+    if (typeof told === 'string') {
+      await letGo(world);
+      return INTERRUPTED_EXIT_CODE;
+    }
     if (options.once === true) return told.length === 0 ? 0 : 1;
-    for (const line of ['', ...invitation(world)]) say(line);
+    for (const line of ['', ...invitation(world, await findPages(world.url))]) say(line);
     await interrupted;
     return 0;
   } finally {

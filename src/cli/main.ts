@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { ConfigError } from '../../config/config.ts';
 import { Failure } from '../errors.ts';
 import { StackError } from '../stack/stack-error.ts';
+import { benchCommand } from './bench.ts';
 import { demoCommand } from './demo.ts';
 import { doctorCommand } from './doctor.ts';
 import { loadExampleCommand } from './load-example-command.ts';
@@ -26,6 +27,7 @@ const program = new Command('rooftally')
   .addCommand(statusCommand())
   .addCommand(tasksCommand())
   .addCommand(doctorCommand())
+  .addCommand(benchCommand())
   .addCommand(loadExampleCommand());
 
 try {
