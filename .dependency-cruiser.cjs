@@ -26,6 +26,7 @@ const parts = {
   stack: '^src/stack/',
   config: '^config/',
   main: '^src/main\\.ts$',
+  bench: '^bench/',
 };
 
 const open = ['metrics', 'errors', 'clock'];
@@ -43,7 +44,8 @@ const mayImport = {
   ...Object.fromEntries(business.map((part) => [part, [...engine, 'http']])),
   console: [...engine, 'http', ...business],
   routes: [...engine, 'http', ...business, 'console'],
-  cli: [...engine, 'http', ...business, 'routes', 'console', 'stack', 'config', 'main'],
+  cli: [...engine, 'http', ...business, 'routes', 'console', 'stack', 'config', 'main', 'bench'],
+  bench: [...engine, 'config', 'main'],
   metrics: ['domain', 'queues', 'errors', 'clock'],
   errors: ['domain'],
   clock: [],
