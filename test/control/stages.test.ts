@@ -23,6 +23,7 @@ describe('control: holding stages', () => {
     plane = await startControlPlane({ engine: worker.engine });
     await makeSlots(testStore.store);
     await makeSlots(testStore.store, 1, '8');
+    await makeSlots(testStore.store, 1, '7', 'bill-snapshot');
   });
   after(async () => {
     await plane.close();
@@ -50,6 +51,7 @@ describe('control: holding stages', () => {
 
   it('ENG-7 wakes the partners that have due work there when it lets go, and nobody else', async () => {
     await makeTask(testStore.store, 'due');
+    await makeTask(testStore.store, 'elsewhere', { stage: 'bill-snapshot' });
     await makeTask(testStore.store, 'later', { partner_org_id: '8', due_in_s: 600 });
     await plane.ask('POST', '/stages/bill-station/pause');
     expect(worker.wake.kicks).to.deep.equal([]);

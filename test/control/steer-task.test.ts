@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
 import { takeTurn } from '../../src/tasks/take-turn.ts';
-import { type ControlPlane, listAudit, startControlPlane } from '../support/control-plane.ts';
+import { ADMIN_TOKEN, type ControlPlane, listAudit, startControlPlane } from '../support/control-plane.ts';
 import type { TestStore } from '../support/database.ts';
 import {
   makeEngine,
@@ -154,6 +154,16 @@ describe('control: stopping, resuming and cancelling tasks', () => {
       expect(await audited()).to.deep.equal([]);
     });
   }
+
+  it('ENG-4 reads a body whose content type says otherwise, rather than take it for an empty one', async () => {
+    await makeTask(testStore.store, 'one');
+    const answer = await plane.ask('POST', '/tasks/one/stop', undefined, {
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'text/plain' },
+      body: 'reason=later',
+    });
+    expect(answer.status).to.equal(400);
+    expect(await audited()).to.deep.equal([]);
+  });
 
   it('answers 404 for a task that is not there', async () => {
     for (const [verb, body] of [
