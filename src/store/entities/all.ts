@@ -2,6 +2,7 @@
 import * as difference from './difference.ts';
 import * as engine from './engine.ts';
 import * as income from './income.ts';
+import * as inspection from './inspection.ts';
 import * as partner from './partner.ts';
 import * as payment from './payment.ts';
 import * as push from './push.ts';
@@ -13,4 +14,5 @@ export const entities = [
   ...Object.values(income),
   ...Object.values(difference),
   ...Object.values(payment),
+  ...Object.values(inspection),
 ];
