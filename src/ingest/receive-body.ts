@@ -20,27 +20,33 @@ export async function receiveBody(request: IncomingMessage, limits: IngestLimits
   }
 }
 
+/**
+ * By events, one chunk at a time: an iterator would keep hold of the stream after a refusal, and what the sender still
+ * sends then could not be read away (`linger.ts`).
+ */
 async function receiveInto(spool: SpoolFile, request: IncomingMessage, limits: IngestLimits): Promise<void> {
-  const chunks = request.iterator({ destroyOnReturn: false });
-  const deadline = Promise.withResolvers<never>();
-  deadline.promise.catch(() => {});
-  const timer = setTimeout(() => deadline.reject(tooSlow(limits)), limits.receiveTimeoutMs);
-  try {
-    for (;;) {
-      const next = await Promise.race([chunks.next(), deadline.promise]);
-      if (next.done) break;
-      const chunk = next.value as Buffer;
-      if (spool.sizeBytes + chunk.length > limits.bytesMax) throw tooManyBytes(limits);
-      await spool.append(chunk);
+  if (request.destroyed) throw broken(null);
+  const received = Promise.withResolvers<void>();
+  const timer = setTimeout(() => received.reject(tooSlow(limits)), limits.receiveTimeoutMs);
+  const onData = (chunk: Buffer): void => {
+    if (spool.sizeBytes + chunk.length > limits.bytesMax) {
+      received.reject(tooManyBytes(limits));
+      return;
     }
-  } catch (error) {
-    if (error instanceof Problem) throw error;
-    throw new Problem(400, 'BODY_INCOMPLETE', 'The connection broke before the body was complete.', {
-      cause: error,
-    });
-  } finally {
+    request.pause();
+    spool.append(chunk).then(() => request.resume(), received.reject);
+  };
+  const onEnd = (): void => received.resolve();
+  const onBroken = (error?: Error): void => received.reject(broken(error));
+  request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
+  return received.promise.finally(() => {
     clearTimeout(timer);
-  }
+    request.off('data', onData).off('end', onEnd).off('close', onBroken);
+  });
+}
+
+function broken(cause: unknown): Problem {
+  return new Problem(400, 'BODY_INCOMPLETE', 'The connection broke before the body was complete.', { cause });
 }
 
 function tooManyBytes(limits: IngestLimits): Problem {

@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { openTestStore, type TestStore } from '../support/database.ts';
+import { type MadePartner, makePartner } from '../support/factory.ts';
+import { type PartnerApi, startPartnerApi } from '../support/partner-api.ts';
+
+describe('the HTTP side', () => {
+  let database: TestStore;
+  let api: PartnerApi;
+  let partner: MadePartner;
+  let redisAnswers = true;
+
+  before(async () => {
+    database = await openTestStore();
+    const redis = { ping: async () => (redisAnswers ? 'PONG' : Promise.reject(new Error('gone'))) };
+    api = await startPartnerApi(database.store, { redis });
+    partner = await makePartner(database.store);
+  });
+  after(async () => {
+    await api.close();
+    await database.drop();
+  });
+  const asPartner = (path: string, init: RequestInit = {}) =>
+    api.ask(path, { ...init, headers: { authorization: `Bearer ${partner.key}`, ...init.headers } });
+
+  it('ING-10 a route that is none: 404, a method that is none: 405 with Allow', async () => {
+    const none = await asPartner('/api/v1/pushs');
+    expect([none.status, none.body.code]).to.deep.equal([404, 'NO_SUCH_ROUTE']);
+    const wrong = await asPartner('/api/v1/pushes', { method: 'DELETE' });
+    expect([wrong.status, wrong.body.code, wrong.headers.get('allow')]).to.deep.equal([
+      405,
+      'METHOD_NOT_ALLOWED',
+      'GET, POST',
+    ]);
+    for (const path of ['/api/v1/pushes/1', '/api/v1/pushes/1/bills', '/api/v1/completeness']) {
+      expect((await asPartner(path, { method: 'PUT' })).status).to.equal(405);
+    }
+  });
+
+  it('ING-1 every partner route is behind the key', async () => {
+    for (const path of [
+      '/api/v1/pushes',
+      '/api/v1/pushes/1',
+      '/api/v1/pushes/1/bills',
+      '/api/v1/completeness?month=2026-05',
+      '/api/v1/x',
+    ]) {
+      expect((await api.ask(path)).status, path).to.equal(401);
+    }
+  });
+
+  const queries = ['limit=0', 'limit=x', 'limit=1&limit=2', 'cursor=x', 'idempotencyKey=a&idempotencyKey=b'];
+  for (const query of queries) {
+    it(`ING-10 GET /pushes?${query}: 400 that names the parameter`, async () => {
+      const answer = await asPartner(`/api/v1/pushes?${query}`);
+      expect([answer.status, answer.body.code, answer.body.parameter]).to.deep.equal([
+        400,
+        'MALFORMED_QUERY',
+        query.split('=')[0],
+      ]);
+    });
+  }
+
+  it('each answer has a trace id: the sender’s, if it is one', async () => {
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const sent = await api.ask('/healthz', { headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` } });
+    expect(sent.headers.get('x-trace-id')).to.equal(traceId);
+    const own = await api.ask('/healthz', { headers: { traceparent: 'nonsense' } });
+    expect(own.headers.get('x-trace-id')).to.match(/^[0-9a-f]{32}$/);
+    const problem = await api.ask('/nowhere', {
+      headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
+    });
+    expect(problem.body.traceId).to.equal(traceId);
+  });
+
+  it('says nothing about what it is made of', async () => {
+    const { headers } = await api.ask('/healthz');
+    expect([headers.get('x-powered-by'), headers.get('x-content-type-options')]).to.deep.equal([
+      null,
+      'nosniff',
+    ]);
+  });
+
+  it('is ready when both database and Redis answer, and names the one that does not', async () => {
+    expect((await api.ask('/readyz')).body).to.deep.equal({
+      status: 'ready',
+      checks: { database: 'ok', redis: 'ok' },
+    });
+    redisAnswers = false;
+    const answer = await api.ask('/readyz');
+    expect([answer.status, answer.body.checks]).to.deep.equal([
+      503,
+      { database: 'ok', redis: 'unreachable' },
+    ]);
+    expect((await api.ask('/healthz')).status).to.equal(200);
+    redisAnswers = true;
+  });
+});
