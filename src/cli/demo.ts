@@ -1,7 +1,7 @@
 /** `rooftally demo`: all of Rooftally on this machine, with an example in which everything goes wrong that can. */
 import { Command } from 'commander';
 import { findPages, invitation } from './demo/invitation.ts';
-import { letGo, type Told, tellStory } from './demo/story.ts';
+import { letGo, observedOf, tellStory } from './demo/story.ts';
 import type { Telling } from './demo/telling.ts';
 import { verdict } from './demo/verdict.ts';
 import { bringUpWorld } from './demo/world.ts';
@@ -57,14 +57,4 @@ async function tellAndCheck(telling: Telling): Promise<string[]> {
   else telling.say('Coverage did NOT come out as the example says it must:');
   for (const fault of faults) telling.say(`  - ${fault}`);
   return faults;
-}
-
-function observedOf({ sent, before, repair }: Told) {
-  return sent.map(({ expected, fileTotals, reply }, index) => ({
-    expected,
-    fileTotals,
-    reply,
-    before: before[index]!,
-    afterRepair: repair.after[index]!,
-  }));
 }

@@ -16,6 +16,7 @@ import { type Repair, repairStation } from './repair.ts';
 import { type SentPush, sendExample } from './send-example.ts';
 import { tellCoverage } from './tell-coverage.ts';
 import type { Telling } from './telling.ts';
+import type { Observed } from './verdict.ts';
 import type { World } from './world.ts';
 
 /** A pause of a stage is effective in two seconds (ENG-14). */
@@ -113,4 +114,15 @@ function allEnds({ lines }: Telling, sent: readonly SentPush[]): Promise<PushRep
 /** Whatever happened: a held stage would stay held, in this database, for ever. */
 export async function letGo(world: World): Promise<void> {
   for (const stage of HELD_STAGES) await world.admin.post(`/admin/api/v1/stages/${stage}/resume`);
+}
+
+/** What the verdict is about. */
+export function observedOf({ sent, before, repair }: Told): Observed[] {
+  return sent.map(({ expected, fileTotals, reply }, index) => ({
+    expected,
+    fileTotals,
+    reply,
+    before: before[index]!,
+    afterRepair: repair.after[index]!,
+  }));
 }

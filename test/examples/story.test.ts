@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { ApiClient } from '../../src/cli/api-client.ts';
+import { observedOf, tellStory } from '../../src/cli/demo/story.ts';
+import type { Telling } from '../../src/cli/demo/telling.ts';
+import { verdict } from '../../src/cli/demo/verdict.ts';
+import { LiveLines } from '../../src/cli/live-lines.ts';
+import { loadExample } from '../../src/cli/load-example.ts';
+import { ADMIN_TOKEN, assertConserved, startTestSystem, type TestSystem } from '../support/rooftally.ts';
+
+/** An account is tried three times, 2 s and 10 s apart (ACC-10). */
+const STORY_TIMEOUT_MS = 120_000;
+
+describe("the demo's story, on a whole Rooftally", () => {
+  let system: TestSystem;
+  const told: string[] = [];
+
+  before(async () => {
+    system = await startTestSystem();
+  });
+  after(() => system.stop());
+
+  async function tellAgain(): Promise<string[]> {
+    told.length = 0;
+    const say = (line: string) => told.push(line);
+    const telling: Telling = {
+      world: {
+        url: system.url,
+        adminToken: ADMIN_TOKEN,
+        admin: new ApiClient(system.url, ADMIN_TOKEN),
+        store: system.store,
+        example: await loadExample(system.store),
+        stop: async () => {},
+      },
+      lines: new LiveLines({ write: say }),
+      say,
+    };
+    return verdict(observedOf(await tellStory(telling)));
+  }
+
+  it('COV-1 COV-2 every row comes to the place that the example says, to the row and the fen', async () => {
+    expect(await tellAgain()).to.deep.equal([]);
+    await assertConserved(system.store);
+  }).timeout(STORY_TIMEOUT_MS);
+
+  it('COV-0 says how much of how much, in rows and in money, as of when', () => {
+    const text = told.join('\n');
+    expect(text).to.contain('current: 691 of 719 rows, 121,316.49 of 125,592.60 CNY');
+    expect(text).to.match(/as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(Shanghai\)/);
+    expect(text).to.match(/9 bills of .*: by push 4/);
+  });
+
+  it('comes out the same a second time, on the data of the first', async () => {
+    expect(await tellAgain()).to.deep.equal([]);
+    await assertConserved(system.store);
+  }).timeout(STORY_TIMEOUT_MS);
+});
