@@ -81,7 +81,7 @@ function keepSession(request: Request, response: Response, sealed: string): void
   response.cookie(name, sealed, { ...options, maxAge: SESSION_MS, encode: String });
 }
 
-/** Counted per address and process; a sign-in that succeeds is not counted. */
+/** Counted per address and process (behind a proxy all have the proxy's); a sign-in that succeeds is not counted. */
 function limitFailures({ home }: LoginDependencies): RequestHandler {
   return rateLimit({
     windowMs: FAILURES_WINDOW_MS,
@@ -89,6 +89,7 @@ function limitFailures({ home }: LoginDependencies): RequestHandler {
     skipSuccessfulRequests: true,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
+    validate: { xForwardedForHeader: false },
     handler: (request, response) => {
       const next = nextPage(request.query.next, home);
       sendLoginPage(response, 429, next, 'Too many attempts. Please wait a quarter of an hour.');
