@@ -32,8 +32,8 @@ export const Task = defineEntity({
     requestGeneration: p.integer().default(1),
     crashCount: counter(),
     stage: text(32),
-    partnerOrgId: id().default('0'),
-    pushId: id().default('0'),
+    partnerOrgId: id().defaultRaw('0'),
+    pushId: id().defaultRaw('0'),
     slotNo: p.integer().unsigned().nullable(),
     slotFence: id().nullable(),
     worker: text(80).nullable(),
@@ -66,7 +66,7 @@ export const StageSlot = defineEntity({
     partnerOrgId: id().primary(),
     slotNo: p.integer().unsigned().primary(),
     holder: text(80).nullable(),
-    fence: id().default('0'),
+    fence: id().defaultRaw('0'),
     leaseEnd: instant().nullable(),
     /** The tasks of the batch in hand, so that rescue is an update by primary key. */
     taskIds: json().nullable(),
@@ -85,7 +85,7 @@ export const StationGuard = defineEntity({
     partnerOrgId: id().primary(),
     platformStationId: id().primary(),
     partnerStationNo: text(64).primary(),
-    fence: id().default('0'),
+    fence: id().defaultRaw('0'),
   },
 });
 
@@ -118,7 +118,7 @@ export const SchedulerLeader = defineEntity({
   properties: {
     name: text(32).primary(),
     holder: text(80).nullable(),
-    fence: id().default('0'),
+    fence: id().defaultRaw('0'),
     leaseEnd: instant().nullable(),
   },
 });

@@ -1,5 +1,5 @@
 /** Who pushes, with which key, and which of its stations is which of ours (ING-1, DEC-3). */
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity } from '@mikro-orm/core';
 import { createdAt, digest, flag, id, instant, json, money, month, text } from './columns.ts';
 
 export const Partner = defineEntity({
@@ -16,7 +16,7 @@ export const Partner = defineEntity({
     versioned: flag(),
     tolerance: money().default('0.00'),
     /** The last accept_no given out (ING-6). */
-    acceptSeq: id().default('0'),
+    acceptSeq: id().defaultRaw('0'),
     paused: flag(),
     /** Caps that differ from the stages' defaults, by stage. */
     caps: json().nullable(),

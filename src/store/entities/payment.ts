@@ -114,7 +114,7 @@ export const SubmitBatch = defineEntity({
     /** INIT, RUNNING, FAILED, DONE, CANCELLED. */
     batchStatus: text(16).default('INIT'),
     batchSize: p.integer().nullable(),
-    lastItemId: id().default('0'),
+    lastItemId: id().defaultRaw('0'),
     processedCount: p.integer().default(0),
     payableCount: p.integer().default(0),
     unqualifiedCount: p.integer().default(0),

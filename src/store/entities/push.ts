@@ -120,7 +120,7 @@ export const DiffHandover = defineEntity({
     billCount: p.integer(),
     /** STA-13: the platform station's cumulative deduction as of this batch; null without a platform station. */
     batchDeduction: money().nullable(),
-    messageTaskId: id().default('0'),
+    messageTaskId: id().defaultRaw('0'),
     createTime: createdAt(),
   },
 });
