@@ -15,15 +15,22 @@ export async function closeStore(store: Store): Promise<void> {
 /** A name that all pods agree on, in the server's own lock table. */
 const MIGRATION_LOCK = 'rooftally-migration';
 const MIGRATION_LOCK_WAIT_S = 300;
+/** One connection holds the lock, another migrates; with one alone the second would be waited for without end. */
+const MIGRATION_CONNECTIONS = 2;
 /** The session that holds the lock is silent while another migrates; the server must not end it. */
 const MIGRATION_SESSION_S = 3600;
 
 /**
  * Several pods may start at once: one migrates, the others wait for it and then find nothing to do.
  * @returns the names of the migrations that were run, in order; none where the schema is as it must be
- * @throws Failure `MIGRATION_BUSY` if another holds the lock for five minutes
+ * @throws Failure `MIGRATION_BUSY` if another holds the lock for five minutes, `DATABASE_NOT_READY` where the pool is too small
  */
 export async function migrate(store: Store): Promise<string[]> {
+  const poolMax = store.orm.config.get('pool').max ?? MIGRATION_CONNECTIONS;
+  if (poolMax < MIGRATION_CONNECTIONS) {
+    const text = `Migrating needs ${MIGRATION_CONNECTIONS} connections, the pool has ${poolMax}; set ROOFTALLY_DATABASE_POOL to ${MIGRATION_CONNECTIONS} or more`;
+    throw new Failure('DATABASE_NOT_READY', text, { retryable: false, reach: 'platform' });
+  }
   return store.transaction(NEW_READ_COMMITTED, async (tx) => {
     await tx.change(`SET SESSION wait_timeout = ${MIGRATION_SESSION_S}`);
     const { locked } = await tx.one<{ locked: string | number | null }>(
