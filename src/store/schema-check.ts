@@ -6,53 +6,74 @@ import { Failure } from '../errors.ts';
 import type { Sql } from './sql.ts';
 import { NEW_READ_COMMITTED, type Store } from './transaction.ts';
 
-/** Unique keys by table: each is what makes some promise true. */
-const REQUIRED_KEYS: Readonly<Record<string, readonly string[]>> = {
-  fi_async_task: ['uk_task_code_business'],
-  push_identity: ['PRIMARY'],
-  pushed_row: ['PRIMARY', 'uk_pushed_row_receipt'],
-  pushed_row_place: ['PRIMARY'],
-  stage_slot: ['PRIMARY'],
-  station_guard: ['PRIMARY'],
-  station_mapping: ['uk_mapping_partner_station', 'uk_mapping_partner_platform'],
-  fi_customer_account_partner: ['uk_partner_account'],
-  fi_customer_bill_partner: ['uk_partner_bill'],
-  fi_customer_bill: ['uk_platform_bill'],
-  fi_monthly_income_difference: ['uk_income_difference'],
-  fi_project_income_difference: ['PRIMARY'],
-  fi_resident_income_payment_bill_dimension_snapshot: ['uk_bill_snapshot'],
-  fi_resident_income_payment_bill_lock: ['uk_bill_lock_key'],
-  income_diff_handover: ['PRIMARY'],
-};
-
 const PROBE = 'schema-check';
+const PROBED_TABLE = 'stage_control';
 
 /** @throws Failure `DATABASE_NOT_READY` that names every fault at once */
 export async function checkDatabase(store: Store): Promise<void> {
+  const { faults: keyFaults, tables } = await wrongKeys(store);
   const faults = [
-    ...(await missingKeys(store)),
+    ...keyFaults,
     ...(await wrongSession(store)),
-    ...(await wrongRowCount(store)),
+    ...(tables.has(PROBED_TABLE) ? await wrongRowCount(store) : []),
   ];
   if (faults.length === 0) return;
   const text = `The database cannot be used:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`;
   throw new Failure('DATABASE_NOT_READY', text, { retryable: false, reach: 'platform' });
 }
 
-async function missingKeys(sql: Sql): Promise<string[]> {
-  const rows = await sql.many<{ tableName: string; keyName: string }>(
-    `SELECT DISTINCT table_name tableName, index_name keyName FROM information_schema.statistics
-      WHERE table_schema = DATABASE() AND non_unique = 0`,
+/** A primary or unique key of an entity; each is what makes some promise true. */
+interface UniqueKey {
+  readonly table: string;
+  readonly name: string;
+  readonly columns: string;
+}
+
+const PRIMARY = 'PRIMARY';
+
+async function wrongKeys(store: Store): Promise<{ faults: string[]; tables: ReadonlySet<string> }> {
+  const found = await store.many<UniqueKey & { nonUnique: number }>(
+    `SELECT table_name \`table\`, index_name name, MAX(non_unique) nonUnique,
+            GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR ', ') \`columns\`
+       FROM information_schema.statistics WHERE table_schema = DATABASE() GROUP BY table_name, index_name`,
   );
-  const present = new Set(rows.map((row) => `${row.tableName}.${row.keyName}`));
-  return Object.entries(REQUIRED_KEYS).flatMap(([table, keys]) =>
-    keys
-      .filter((key) => !present.has(`${table}.${key}`))
-      .map(
-        (key) =>
-          `unique key ${key} of table ${table} is missing; run "rooftally migrate", or restore the key`,
-      ),
-  );
+  const tables = new Set(found.map((key) => key.table));
+  const byName = new Map(found.map((key) => [`${key.table}.${key.name}`, key]));
+  const wanted = uniqueKeysOf(store);
+  const missingTables = [...new Set(wanted.map((key) => key.table))].filter((table) => !tables.has(table));
+  const faults = wanted.flatMap((key) => {
+    if (!tables.has(key.table)) return [];
+    const there = byName.get(`${key.table}.${key.name}`);
+    const fits = there !== undefined && Number(there.nonUnique) === 0 && there.columns === key.columns;
+    return fits ? [] : [describeKey(key, there !== undefined)];
+  });
+  if (missingTables.length > 0)
+    faults.unshift(`tables are missing (${missingTables.join(', ')}); run "rooftally migrate"`);
+  return { faults, tables };
+}
+
+/** What the entities say; that the migrations say the same is a test's business. */
+function uniqueKeysOf(store: Store): UniqueKey[] {
+  return [...store.orm.getMetadata().getAll().values()].flatMap((entity) => {
+    const columnsOf = (properties: readonly string[]) =>
+      properties.flatMap((name) => entity.properties[name as never]?.fieldNames ?? []).join(', ');
+    const uniques = entity.uniques.map((unique) => ({
+      table: entity.tableName,
+      name: unique.name ?? '',
+      columns: columnsOf([unique.properties ?? []].flat()),
+    }));
+    return [{ table: entity.tableName, name: PRIMARY, columns: columnsOf(entity.primaryKeys) }, ...uniques];
+  });
+}
+
+/** A migration that has run does not run again, so the statement stands here that puts the key back. */
+function describeKey({ table, name, columns }: UniqueKey, isThere: boolean): string {
+  const [drop, add] =
+    name === PRIMARY
+      ? ['DROP PRIMARY KEY, ', `ADD PRIMARY KEY (${columns})`]
+      : [`DROP INDEX ${name}, `, `ADD UNIQUE KEY ${name} (${columns})`];
+  const fault = isThere ? `is not unique on (${columns})` : 'is missing';
+  return `unique key ${name} of table ${table} ${fault}; put it back: ALTER TABLE ${table} ${isThere ? drop : ''}${add};`;
 }
 
 async function wrongSession(sql: Sql): Promise<string[]> {
@@ -74,10 +95,11 @@ async function wrongRowCount(store: Store): Promise<string[]> {
   let matched = 0;
   await store
     .transaction(NEW_READ_COMMITTED, async (tx) => {
-      await tx.change('INSERT INTO stage_control (stage) VALUES (?) ON DUPLICATE KEY UPDATE stage = stage', [
-        PROBE,
-      ]);
-      matched = await tx.change('UPDATE stage_control SET stage = stage WHERE stage = ?', [PROBE]);
+      await tx.change(
+        `INSERT INTO ${PROBED_TABLE} (stage) VALUES (?) ON DUPLICATE KEY UPDATE stage = stage`,
+        [PROBE],
+      );
+      matched = await tx.change(`UPDATE ${PROBED_TABLE} SET stage = stage WHERE stage = ?`, [PROBE]);
       throw new Undo();
     })
     .catch((error) => {
