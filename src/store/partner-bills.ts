@@ -30,8 +30,7 @@ const OVERWRITTEN = [
 const TABLE = 'fi_customer_bill_partner';
 const IS_LATER = `(VALUES(data_version) > ${TABLE}.data_version
   OR (VALUES(data_version) = ${TABLE}.data_version AND VALUES(accept_no) > ${TABLE}.accept_no))`;
-const taken = (column: string) =>
-  `${column} = IF(${IS_LATER}, VALUES(${column}), ${TABLE}.${column})`;
+const taken = (column: string) => `${column} = IF(${IS_LATER}, VALUES(${column}), ${TABLE}.${column})`;
 
 /**
  * STA-8, STA-10, STA-11: writes the accepted rows of these ranges as bills, by business key, from the pushed rows
