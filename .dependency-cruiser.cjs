@@ -42,6 +42,9 @@ const mayImport = {
   tasks: ['domain', 'queues', 'store', 'leases', ...open],
   http: ['domain', 'store', ...open],
   ...Object.fromEntries(business.map((part) => [part, [...engine, 'http']])),
+  // What the payment submit and its releases are is said once, for whoever asks: a task, an operator, a scan.
+  actors: [...engine, 'http', 'payment'],
+  control: [...engine, 'http', 'payment'],
   console: [...engine, 'http', ...business],
   routes: [...engine, 'http', ...business, 'console'],
   cli: [...engine, 'http', ...business, 'routes', 'console', 'stack', 'config', 'main', 'bench'],

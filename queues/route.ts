@@ -7,9 +7,18 @@ import { accountShard } from './account-shard.ts';
 import { billSnapshot } from './bill-snapshot.ts';
 import { billStation } from './bill-station.ts';
 import { incomeDiff } from './income-diff.ts';
+import { lockRelease } from './lock-release.ts';
+import { sessionCleanup } from './session-cleanup.ts';
 import type { StageRoute } from './stage-route.ts';
 
-export const route: readonly StageRoute[] = [billStation, incomeDiff, accountShard, billSnapshot];
+export const route: readonly StageRoute[] = [
+  billStation,
+  incomeDiff,
+  accountShard,
+  billSnapshot,
+  lockRelease,
+  sessionCleanup,
+];
 
 const byStage = new Map(route.map((entry) => [entry.stage, entry]));
 

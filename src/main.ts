@@ -6,7 +6,9 @@ import type { Redis } from 'ioredis';
 import { type Logger, pino } from 'pino';
 import { accountActor } from '../actors/account-shard.ts';
 import { diffActor } from '../actors/diff.ts';
+import { lockReleaseActor } from '../actors/lock-release.ts';
 import { runActors } from '../actors/run.ts';
+import { sessionCleanupActor } from '../actors/session-cleanup.ts';
 import { snapshotActor } from '../actors/snapshot.ts';
 import { stationActor } from '../actors/station.ts';
 import type { Config } from '../config/config.ts';
@@ -127,6 +129,8 @@ function buildActors(config: Config, store: Store, redis: Redis, kick: Waker): H
     diffActor({ store, kick }),
     accountActor({ kick }),
     snapshotActor(),
+    lockReleaseActor(),
+    sessionCleanupActor(),
   ];
   return new Map(actors.map((actor) => [actor.stage, actor]));
 }
