@@ -3,7 +3,7 @@
  * does and whether it may is the engine's business; BullMQ only says when.
  */
 import { type ConnectionOptions, type Job, Worker } from 'bullmq';
-import type { WakeJob } from '../queues/wake.ts';
+import { plainWakeId, type WakeJob } from '../queues/wake.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import type { Engine } from '../src/tasks/engine.ts';
 import { takeTurn } from '../src/tasks/take-turn.ts';
@@ -43,9 +43,11 @@ function startWorker(engine: Engine, stage: StageName, options: RunOptions): Wor
   const worker = new Worker<WakeJob>(
     stage,
     async (job: Job<WakeJob>) => {
-      const { partnerOrgId, slotNo } = job.data;
+      const slot = { stage, partnerOrgId: job.data.partnerOrgId, slotNo: job.data.slotNo };
       const contended = await options.isContended(stage);
-      return takeTurn(engine, handler, { stage, partnerOrgId, slotNo }, { contended });
+      const outcome = await takeTurn(engine, handler, slot, { contended });
+      if (outcome === 'MORE' && !isSuccessorBehind(job)) await wakeQuietly(engine, slot);
+      return outcome;
     },
     {
       connection: options.connection,
@@ -62,4 +64,18 @@ function startWorker(engine: Engine, stage: StageName, options: RunOptions): Wor
   worker.on('failed', (_job, error) => engine.observer.trouble(`a turn at ${stage}`, error));
   worker.on('error', (error) => engine.observer.trouble(`worker of ${stage}`, error));
   return worker;
+}
+
+/**
+ * The successor that a turn queues runs behind this job only if it has this job's id. Behind a job that was woken by the
+ * scan it does not: it may have begun, and found the slot held, before the turn gave it back.
+ */
+function isSuccessorBehind(job: Job<WakeJob>): boolean {
+  return job.opts.deduplication?.id === plainWakeId(job.data);
+}
+
+async function wakeQuietly(engine: Engine, slot: WakeJob): Promise<void> {
+  await engine.wake
+    .wakeSlot(slot)
+    .catch((error) => engine.observer.trouble(`waking a slot at ${slot.stage}; the scan will`, error));
 }

@@ -24,6 +24,11 @@ export interface WakeOptions {
   readonly onError: (where: string, error: unknown) => void;
 }
 
+/** The id under which all wakes of a slot merge, but those that carry a fence. */
+export function plainWakeId(slot: WakeJob): string {
+  return `${slot.partnerOrgId}/${slot.slotNo}`;
+}
+
 const JOB_NAME = 'wake';
 /** A kick wakes the first slot; a holder with a full claim wakes the next. */
 const FIRST_SLOT = 1;
@@ -55,12 +60,12 @@ export class Waker {
   }
 
   async wakeSlot(slot: WakeJob): Promise<void> {
-    await this.#add(slot, `${slot.partnerOrgId}/${slot.slotNo}`);
+    await this.#add(slot, plainWakeId(slot));
   }
 
   /** Under an id of its own, which a dead worker's unfinished job cannot swallow (ENG-6). */
   async wakeSlotAtFence(slot: WakeJob, fence: string): Promise<void> {
-    await this.#add(slot, `${slot.partnerOrgId}/${slot.slotNo}/${fence}`);
+    await this.#add(slot, `${plainWakeId(slot)}/${fence}`);
   }
 
   /** Whether others wait for a turn at this stage (ENG-6: then slices are short). */

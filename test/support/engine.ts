@@ -14,7 +14,7 @@ import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
 import type { Engine, EngineLimits } from '../../src/tasks/engine.ts';
 import type { Wake } from '../../src/tasks/kick.ts';
 import { openTestStore, type TestStore } from './database.ts';
-import { type Columns, insertNumberedRow } from './factory.ts';
+import type { Columns } from './factory.ts';
 import { makeToyTables, ToyHandler } from './toy-handler.ts';
 
 /** The stage of the toy: claims up to 50 tasks at a time. */
@@ -121,27 +121,10 @@ export function seedOf(taskCode: string, parts: Partial<TaskSeed> = {}): TaskSee
   };
 }
 
-/** A task in any state, due a minute ago unless said otherwise. @returns its id */
+/** A task in any state, due a minute ago unless said otherwise: `due_in_s`, or `next_execute_time` itself. @returns its id */
 export async function makeTask(sql: Sql, taskCode: string, columns: Columns = {}): Promise<string> {
-  const { due_in_s: dueInS, ...others } = columns;
-  const id = await insertNumberedRow(sql, 'fi_async_task', {
-    task_type: 'TOY',
-    task_code: taskCode,
-    business_key: `key of ${taskCode}`,
-    task_data: '{}',
-    max_retry_count: 8,
-    stage: STAGE,
-    partner_org_id: PARTNER,
-    next_execute_time: '2020-01-01',
-    ...others,
-  });
-  if (others.next_execute_time === undefined) {
-    await sql.change(
-      'UPDATE fi_async_task SET next_execute_time = NOW(3) + INTERVAL ? SECOND, update_time = NOW(3) WHERE id = ?',
-      [dueInS ?? -60, id],
-    );
-  }
-  return id;
+  const [id] = await insertTasks(sql, [{ task_code: taskCode, due_in_s: -60, ...columns }]);
+  return id!;
 }
 
 /** Many tasks, due in their order. @returns their ids */
@@ -150,10 +133,44 @@ export async function makeTasks(
   codes: readonly string[],
   columns: Columns = {},
 ): Promise<string[]> {
-  const ids: string[] = [];
-  for (const [index, code] of codes.entries())
-    ids.push(await makeTask(sql, code, { due_in_s: -600 + index, ...columns }));
-  return ids;
+  return insertTasks(
+    sql,
+    codes.map((code, index) => ({ task_code: code, due_in_s: -3_600 + index, ...columns })),
+  );
+}
+
+async function insertTasks(sql: Sql, tasks: readonly Columns[]): Promise<string[]> {
+  const rows = tasks.map(({ due_in_s, ...columns }) => ({
+    task_type: 'TOY',
+    business_key: `key of ${columns.task_code}`,
+    task_data: '{}',
+    max_retry_count: 8,
+    stage: STAGE,
+    partner_org_id: PARTNER,
+    ...columns,
+    next_execute_time: columns.next_execute_time ?? null,
+    due_in_s: due_in_s ?? 0,
+  }));
+  const names = Object.keys(rows[0] ?? {}).filter(
+    (name) => !['next_execute_time', 'due_in_s'].includes(name),
+  );
+  const tuple = `(${names.map(() => '?').join(', ')}, COALESCE(?, NOW(3) + INTERVAL ? SECOND))`;
+  const values = rows.flatMap((row) => [
+    ...names.map((name) => (row as Columns)[name]!),
+    row.next_execute_time,
+    row.due_in_s,
+  ]);
+  await sql.change(
+    `INSERT INTO fi_async_task (${names.join(', ')}, next_execute_time) VALUES ${rows.map(() => tuple).join(', ')}`,
+    values,
+  );
+  const codes = rows.map((row) => String((row as Columns).task_code));
+  const made = await sql.many<{ id: string; code: string }>(
+    'SELECT id, task_code code FROM fi_async_task WHERE task_code IN (?)',
+    [codes],
+  );
+  const idOf = new Map(made.map((row) => [row.code, row.id]));
+  return codes.map((code) => idOf.get(code)!);
 }
 
 /** @throws Error where there is no such task */

@@ -156,7 +156,11 @@ describe('tasks: claiming', () => {
       store,
       Array.from({ length: 30 }, (_, index) => `mine ${index}`),
     );
-    for (let index = 0; index < 200; index++) await makeTask(store, `later ${index}`, { due_in_s: 600 });
+    await makeTasks(
+      store,
+      Array.from({ length: 200 }, (_, index) => `later ${index}`),
+      { due_in_s: 600 },
+    );
     await store.transaction(NEW_READ_COMMITTED, async (tx) => {
       await claimTasks(made.engine, tx, right, 5);
       const row = await tx.one<{ locked: string }>(
@@ -206,7 +210,7 @@ describe('tasks: claiming', () => {
   });
 
   it('ENG-11 a suspect at the head is claimed alone', async () => {
-    await makeTasks(store, ['suspect'], { crash_count: 1, due_in_s: -900 });
+    await makeTasks(store, ['suspect'], { crash_count: 1, due_in_s: -9_000 });
     await makeTasks(store, ['a', 'b']);
     const first = await claim();
     expect([codes(first), first.full]).to.deep.equal([['suspect'], true]);
