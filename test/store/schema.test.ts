@@ -34,9 +34,9 @@ describe('store: schema', () => {
   });
 
   /** A database in which nothing is yet. @returns its address */
-  async function makeDatabase(): Promise<string> {
+  async function makeDatabase(collation = 'utf8mb4_bin'): Promise<string> {
     const name = `rooftally_test_${randomBytes(6).toString('hex')}`;
-    await store.change(`CREATE DATABASE ${name} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
+    await store.change(`CREATE DATABASE ${name} DEFAULT CHARACTER SET utf8mb4 COLLATE ${collation}`);
     made.push(name);
     const url = new URL(testStore.databaseUrl);
     url.pathname = `/${name}`;
@@ -86,6 +86,16 @@ describe('store: schema', () => {
       expect(await listPendingMigrations(fresh)).to.deep.equal([]);
       expect(await tablesOf(fresh)).to.deep.equal(await tablesOf(store));
       await checkDatabase(fresh);
+    });
+
+    it('ENG-17 text is compared by its bytes in every table, whatever the database was made with', async () => {
+      const fresh = await open(await makeDatabase('utf8mb4_general_ci'));
+      await migrate(fresh);
+      const others = await fresh.many(
+        `SELECT table_name, column_name, collation_name FROM information_schema.columns
+          WHERE table_schema = DATABASE() AND collation_name <> 'utf8mb4_bin' AND table_name <> 'schema_migration'`,
+      );
+      expect(others).to.deep.equal([]);
     });
 
     it('of three that migrate a fresh database at once one does it, and all find it done', async () => {
