@@ -7,6 +7,7 @@
  */
 import { routeOf } from '../../queues/route.ts';
 import type { PushAmounts, PushCode, PushCounts } from '../domain/push-outcome.ts';
+import type { StationValues } from '../domain/pushed-fields.ts';
 import { readRowLine } from '../domain/row-line.ts';
 import { BusyError } from '../errors.ts';
 import {
@@ -26,7 +27,8 @@ import { refusalOf } from './receipts.ts';
 import { type RowOrder, type StationRange, stationRanges } from './row-order.ts';
 import type { Verdicts } from './verdicts.ts';
 
-const ROWS_AT_ONCE_MAX = 1_000;
+const ROWS_READ_AT_ONCE_MAX = 5_000;
+const ROWS_WRITTEN_AT_ONCE_MAX = 1_000;
 
 export interface Acceptance {
   readonly partnerOrgId: string;
@@ -105,46 +107,57 @@ async function keepIdentity(
   else if (!(await insertIdentity(tx, identity))) throw new OvertakenError();
 }
 
-/** While the database writes one chunk, the next is read and made ready. */
+/**
+ * Read in larger pieces than are written, since a station's rows may lie anywhere in the request; and while the
+ * database writes one chunk, the next is made ready.
+ */
 async function writeRows(tx: Transaction, acceptance: Acceptance, pushId: string): Promise<void> {
-  const { push, order, verdicts } = acceptance;
+  const { order } = acceptance;
   let writing: Promise<void> = Promise.resolve();
-  for (let from = 0; from < order.length; from += ROWS_AT_ONCE_MAX) {
-    const indexes = [...order.subarray(from, from + ROWS_AT_ONCE_MAX)];
-    const rows = await newRows(push, verdicts, indexes, from + 1);
-    await writing;
-    writing = insertPushedRows(tx, pushId, rows);
-    // Awaited a turn later; until then a failure is not unhandled.
-    writing.catch(() => {});
+  for (let from = 0; from < order.length; from += ROWS_READ_AT_ONCE_MAX) {
+    const indexes = [...order.subarray(from, from + ROWS_READ_AT_ONCE_MAX)];
+    const rows = await newRows(acceptance, indexes, from + 1);
+    for (let at = 0; at < rows.length; at += ROWS_WRITTEN_AT_ONCE_MAX) {
+      await writing;
+      writing = insertPushedRows(tx, pushId, rows.slice(at, at + ROWS_WRITTEN_AT_ONCE_MAX));
+      // Awaited a turn later; until then a failure is not unhandled.
+      writing.catch(() => {});
+    }
   }
   await writing;
 }
 
 async function newRows(
-  push: ReadPush,
-  verdicts: Verdicts,
+  { push, verdicts }: Acceptance,
   indexes: readonly number[],
   firstRowNo: number,
 ): Promise<NewPushedRow[]> {
   const lines = await push.lines.lines(indexes.map((index) => push.rows.line(index)));
-  const stationIndexes = [...new Set(indexes.map((index) => push.rows.stationIndex(index)))];
-  const stationLines = await push.lines.lines(stationIndexes.map((index) => push.stations[index]!.line));
-  const stations = new Map(stationIndexes.map((index, at) => [index, readStationLine(stationLines[at]!)]));
+  const contentOf = (index: number): number => push.stations.contentIndex(push.rows.stationIndex(index));
+  const stations = await stationValues(push, new Set(indexes.map(contentOf)));
   return indexes.map((index, at) => {
     const line = readRowLine(lines[at]!);
-    const stationIndex = push.rows.stationIndex(index);
     return {
       rowNo: firstRowNo + at,
       receiptIndex: index,
       refusal: refusalOf(push, verdicts, index, line),
-      shownStationNo: push.stations[stationIndex]!.shownStationNo,
+      shownStationNo: push.stations.shownStationNo(push.rows.stationIndex(index)),
       shownMonth: line.shownMonth,
       shownRowId: line.shownRowId,
       contentHash: push.rows.contentHash(index),
-      station: stations.get(stationIndex)!,
+      station: stations.get(contentOf(index))!,
       bill: line.values,
     };
   });
+}
+
+async function stationValues(
+  push: ReadPush,
+  contentIndexes: ReadonlySet<number>,
+): Promise<ReadonlyMap<number, StationValues>> {
+  const wanted = [...contentIndexes];
+  const lines = await push.lines.lines(wanted.map((index) => push.stations.line(index)));
+  return new Map(wanted.map((index, at) => [index, readStationLine(lines[at]!)]));
 }
 
 function stationTask(station: StationRange, pushId: string, partnerOrgId: string): TaskSeed {

@@ -7,29 +7,19 @@ import { toCents } from '../domain/as-written.ts';
 import { checkBill, checkStation, type RowRules } from '../domain/check-row.ts';
 import type { ControlTotals } from '../domain/push-outcome.ts';
 import type { StationValues } from '../domain/pushed-fields.ts';
-import { pointerTo, type Refusal } from '../domain/refusal.ts';
 import { writeRowLine } from '../domain/row-line.ts';
 import { ContentDigest } from './content-digest.ts';
 import type { IngestLimits } from './limits.ts';
-import { type LineRef, LineSpool } from './line-spool.ts';
+import { LineSpool } from './line-spool.ts';
 import { PushLimits } from './push-limits.ts';
 import { ReadRows } from './read-rows.ts';
-import type { BillEvent, SourceEvent, StationEvent } from './station-source.ts';
+import { ReadStations } from './read-stations.ts';
+import type { SpoolFile } from './spool-file.ts';
+import type { BillEvent, PointerScheme, SourceEvent, StationEvent, StationSource } from './station-source.ts';
 import { TopFields } from './top-fields.ts';
 
-/** A station entry of the request. The same station may have several. */
-export interface ReadStation {
-  readonly pointer: string;
-  readonly billsPointer: string;
-  /** Its values, as JSON. */
-  readonly line: LineRef;
-  readonly shownStationNo: string | null;
-  readonly partnerStationId: string | null;
-  readonly refusal: Refusal | null;
-}
-
 export interface ReadPush extends AsyncDisposable {
-  readonly stations: readonly ReadStation[];
+  readonly stations: ReadStations;
   readonly rows: ReadRows;
   readonly lines: LineSpool;
   readonly totals: ControlTotals;
@@ -45,14 +35,15 @@ const POINTERS_LISTED_MAX = 100;
 
 /** @throws Problem 400 where the body is no push, 413 over a limit */
 export async function checkRows(
-  events: AsyncIterable<readonly SourceEvent[]>,
+  source: StationSource,
+  spool: SpoolFile,
   rules: RowRules,
   limits: IngestLimits,
 ): Promise<ReadPush> {
   const lines = await LineSpool.open(limits.spoolDir);
   try {
-    const reading = new Reading(lines, rules, limits);
-    for await (const batch of events) {
+    const reading = new Reading(lines, source.pointers, rules, limits);
+    for await (const batch of source.read(spool)) {
       for (const event of batch) reading.take(event);
       await lines.flushIfFull();
     }
@@ -66,12 +57,11 @@ export async function checkRows(
 
 /** Refused by its own fields or its station's; nothing needs to be looked up for it. */
 export function isRefusedByItself(push: ReadPush, index: number): boolean {
-  return push.rows.isWrong(index) || push.stations[push.rows.stationIndex(index)]!.refusal !== null;
+  return push.rows.isWrong(index) || push.stations.isRefused(push.rows.stationIndex(index));
 }
 
 export function billPointer(push: ReadPush, index: number): string {
-  const station = push.stations[push.rows.stationIndex(index)]!;
-  return pointerTo(station.billsPointer, push.rows.billStep(index));
+  return push.stations.billPointer(push.rows.stationIndex(index), push.rows.billStep(index));
 }
 
 export function readStationLine(text: string): StationValues {
@@ -83,7 +73,8 @@ class Reading {
   readonly #rules: RowRules;
   readonly #limits: PushLimits;
   readonly #top: TopFields;
-  readonly #stations: ReadStation[] = [];
+  readonly #pointers: PointerScheme;
+  readonly #stations: ReadStations;
   readonly #rows = new ReadRows();
   readonly #digest = new ContentDigest();
   readonly #unreadable: string[] = [];
@@ -93,8 +84,10 @@ class Reading {
   /** The first row of the station whose end has not come yet. */
   #openFrom = 0;
 
-  constructor(lines: LineSpool, rules: RowRules, limits: IngestLimits) {
+  constructor(lines: LineSpool, pointers: PointerScheme, rules: RowRules, limits: IngestLimits) {
     this.#lines = lines;
+    this.#pointers = pointers;
+    this.#stations = new ReadStations(pointers);
     this.#rules = rules;
     this.#limits = new PushLimits(limits);
     this.#top = new TopFields(rules.strict);
@@ -124,7 +117,7 @@ class Reading {
 
   #takeBill(event: BillEvent): void {
     this.#limits.countRow();
-    const pointer = pointerTo(event.billsPointer, event.step);
+    const pointer = this.#pointers.bill(event.stationStep, event.step);
     const bill = checkBill(event.fields, pointer, this.#rules);
     const rentCents = bill.rentReadable ? toCents(bill.values.rent as string) : null;
     this.#rows.push({
@@ -142,7 +135,7 @@ class Reading {
   }
 
   #closeStation(event: StationEvent): void {
-    const station = checkStation(event.fields, event.pointer, this.#rules);
+    const station = checkStation(event.fields, '', this.#rules);
     this.#limits.countStation(station.shownStationNo);
     for (let index = this.#openFrom; index < this.#rows.length; index++) {
       const contentHash = hash('sha256', `${station.content}\n${this.#rows.contentHash(index)}`);
@@ -151,23 +144,11 @@ class Reading {
     }
     this.#openFrom = this.#rows.length;
     this.#ignoredCount += station.ignoredCount;
-    this.#stations.push({
-      pointer: event.pointer,
-      billsPointer: event.billsPointer,
-      line: this.#lines.append(JSON.stringify(station.values)),
-      shownStationNo: detached(station.shownStationNo),
-      partnerStationId: detached(station.values.partnerStationId as string | null),
-      refusal: station.refusal,
-    });
+    this.#stations.push(event.step, station, () => this.#lines.append(JSON.stringify(station.values)));
   }
 
   #listUnreadable(pointer: string): void {
     this.#unreadableCount += 1;
     if (this.#unreadable.length < POINTERS_LISTED_MAX) this.#unreadable.push(pointer);
   }
-}
-
-/** A copy: a string cut out of the body's text would keep its whole piece of the body in memory. */
-function detached(text: string | null): string | null {
-  return text === null ? null : Buffer.from(text, 'utf16le').toString('utf16le');
 }

@@ -7,13 +7,21 @@ import { pointerTo } from '../domain/refusal.ts';
 import { Problem } from '../http/problem.ts';
 import { JsonTokenReader } from './json-tokens.ts';
 import type { SpoolFile } from './spool-file.ts';
-import type { SourceEvent } from './station-source.ts';
+import type { SourceEvent, StationSource } from './station-source.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 /** An object of a push has some twenty fields; one with more than this is no bill and no station. */
 const FIELDS_MAX = 200;
 
-export async function* readJsonStations(spool: SpoolFile): AsyncGenerator<readonly SourceEvent[]> {
+export const jsonStations: StationSource = {
+  pointers: {
+    station: (step) => `/stations/${step}`,
+    bill: (stationStep, billStep) => `/stations/${stationStep}/bills/${billStep}`,
+  },
+  read: readJsonStations,
+};
+
+async function* readJsonStations(spool: SpoolFile): AsyncGenerator<readonly SourceEvent[]> {
   const reader = new JsonTokenReader();
   const shape = new PushShape();
   for await (const bytes of spool.chunks(CHUNK_BYTES)) yield shape.take(reader.read(bytes));
@@ -36,7 +44,6 @@ class PushShape {
   #stationCount = 0;
   #billCount = 0;
   #hasBills = false;
-  #billsPointer = '';
   #events: SourceEvent[] = [];
 
   take(tokens: readonly Token[]): readonly SourceEvent[] {
@@ -130,7 +137,6 @@ class PushShape {
     if (kind !== 'array') throw malformed(pointer, 'it is an object; send an array of bills');
     if (this.#hasBills) throw malformed(pointer, 'the station names it twice');
     this.#hasBills = true;
-    this.#billsPointer = pointer;
     this.#level = 'bills';
   }
 
@@ -166,9 +172,10 @@ class PushShape {
   }
 
   #closeStation(): void {
-    const pointer = this.#stationPointer();
-    if (!this.#hasBills) throw malformed(pointer, 'the station has no "bills"; send an array of bills');
-    this.#events.push({ kind: 'station', fields: this.#station, pointer, billsPointer: this.#billsPointer });
+    if (!this.#hasBills) {
+      throw malformed(this.#stationPointer(), 'the station has no "bills"; send an array of bills');
+    }
+    this.#events.push({ kind: 'station', fields: this.#station, step: this.#stationCount });
     this.#stationCount += 1;
     this.#level = 'stations';
   }
@@ -219,7 +226,7 @@ class PushShape {
   }
 
   #emitBill(fields: Map<string, RawValue> | null): void {
-    this.#events.push({ kind: 'bill', fields, step: this.#billCount, billsPointer: this.#billsPointer });
+    this.#events.push({ kind: 'bill', fields, stationStep: this.#stationCount, step: this.#billCount });
     this.#billCount += 1;
   }
 

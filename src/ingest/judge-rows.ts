@@ -23,7 +23,7 @@ interface Lookups {
 export async function judgeRows(push: ReadPush, order: RowOrder, lookups: Lookups): Promise<Verdicts> {
   const mappings = await loadMappings(push, lookups);
   const mappingOf: MappingOf = (stationIndex) =>
-    mappings.get(push.stations[stationIndex]!.shownStationNo!) ?? null;
+    mappings.get(push.stations.shownStationNo(stationIndex)!) ?? null;
   const verdicts = new Verdicts(push, mappingOf);
   for (let from = 0; from < order.length; from += ROWS_AT_ONCE_MAX) {
     const indexes = order.subarray(from, from + ROWS_AT_ONCE_MAX);
@@ -38,7 +38,9 @@ async function loadMappings(
   { sql, partnerOrgId }: Lookups,
 ): Promise<ReadonlyMap<string, MappedStation>> {
   const numbers = new Set<string>();
-  for (const station of push.stations) if (station.refusal === null) numbers.add(station.shownStationNo!);
+  for (let index = 0; index < push.stations.length; index++) {
+    if (!push.stations.isRefused(index)) numbers.add(push.stations.shownStationNo(index)!);
+  }
   const wanted = [...numbers].sort();
   const mappings = new Map<string, MappedStation>();
   for (let from = 0; from < wanted.length; from += MAPPINGS_AT_ONCE_MAX) {

@@ -4,7 +4,7 @@ import { SpoolFile } from './spool-file.ts';
 const PENDING_BYTES_MAX = 256 * 1024;
 const READ_BYTES_MAX = 1024 * 1024;
 /** Lines nearer to each other than this are read together, with what lies between them. */
-const GAP_BYTES_MAX = 16 * 1024;
+const GAP_BYTES_MAX = 64 * 1024;
 
 export interface LineRef {
   readonly offset: number;

@@ -65,7 +65,7 @@ async function readPush(request: Request, options: PushOptions, limits: IngestLi
     versioned: partner.versioned,
     currentMonth: shanghaiMonth(partner.nowMs),
   };
-  return await checkRows(options.source(spool), rules, limits);
+  return await checkRows(options.source, spool, rules, limits);
 }
 
 function judge(

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { readIdentity } from '../domain/request-identity.ts';
 import { Problem } from '../http/problem.ts';
 import { readFlag } from '../http/query.ts';
-import { readJsonStations } from './json-station-source.ts';
+import { jsonStations } from './json-station-source.ts';
 import type { StationSource } from './station-source.ts';
 
 export interface PushOptions {
@@ -17,7 +17,7 @@ export interface PushOptions {
 
 /** The formats that are read, by media type. */
 const SOURCES: Readonly<Record<string, StationSource>> = {
-  'application/json': readJsonStations,
+  'application/json': jsonStations,
 };
 
 /** @throws Problem 400 for the identity or the query, 415 for the format */

@@ -30,7 +30,7 @@ function receiptOf(push: ReadPush, verdicts: Verdicts, index: number, line: RowL
   const refused = refusalOf(push, verdicts, index, line);
   return {
     index,
-    partnerStationNo: push.stations[push.rows.stationIndex(index)]!.shownStationNo,
+    partnerStationNo: push.stations.shownStationNo(push.rows.stationIndex(index)),
     billYearMonth: line.shownMonth,
     rowId: line.shownRowId,
     receipt: refused === null ? 'ACCEPTED' : 'REFUSED',
@@ -43,8 +43,8 @@ function receiptOf(push: ReadPush, verdicts: Verdicts, index: number, line: RowL
 
 /** The row's first fitting reason: its station's fields, its own, then what was looked up (DEC-16). */
 export function refusalOf(push: ReadPush, verdicts: Verdicts, index: number, line: RowLine): Refusal | null {
-  const station = push.stations[push.rows.stationIndex(index)]!;
-  return station.refusal ?? line.refusal ?? verdicts.refusal(index);
+  const stationRefusal = push.stations.refusal(push.rows.stationIndex(index));
+  return stationRefusal ?? line.refusal ?? verdicts.refusal(index);
 }
 
 function rangeOf(from: number, end: number): number[] {

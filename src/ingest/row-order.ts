@@ -7,21 +7,27 @@ export type RowOrder = Uint32Array;
 export function orderRows(push: ReadPush): RowOrder {
   const { rows } = push;
   const ranks = rankStations(push);
-  const rankOf = (index: number): number => ranks[rows.stationIndex(index)]!;
   return Uint32Array.from({ length: rows.length }, (_, index) => index).sort(
-    (a, b) => rankOf(a) - rankOf(b) || rows.monthNumber(a) - rows.monthNumber(b) || a - b,
+    (a, b) =>
+      ranks[rows.stationIndex(a)]! - ranks[rows.stationIndex(b)]! ||
+      rows.monthNumber(a) - rows.monthNumber(b) ||
+      a - b,
   );
 }
 
-/** By code units: the same order everywhere, whatever the machine's language. Entries of one station rank alike. */
-function rankStations(push: ReadPush): Uint32Array {
-  const numbers = [...new Set(push.stations.map(numberOf))].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  const ranks = new Map(numbers.map((number, rank) => [number, rank]));
-  return Uint32Array.from(push.stations, (station) => ranks.get(numberOf(station))!);
-}
-
-function numberOf(station: { readonly shownStationNo: string | null }): string {
-  return station.shownStationNo ?? '';
+/** For each station entry; entries of one station rank alike. By code units: the same order on every machine. */
+function rankStations({ stations }: ReadPush): Uint32Array {
+  const numbers = Array.from(
+    { length: stations.contentCount },
+    (_, at) => stations.shownStationNoOf(at) ?? '',
+  );
+  const sorted = [...new Set(numbers)].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const rankOf = new Map(sorted.map((number, rank) => [number, rank]));
+  const contentRanks = numbers.map((number) => rankOf.get(number)!);
+  return Uint32Array.from(
+    { length: stations.length },
+    (_, index) => contentRanks[stations.contentIndex(index)]!,
+  );
 }
 
 /** A station with an accepted row. Its range may also contain refused rows. */
@@ -55,5 +61,5 @@ export function stationRanges(
 }
 
 function stationNoAt(push: ReadPush, order: RowOrder, position: number): string {
-  return numberOf(push.stations[push.rows.stationIndex(order[position]!)]!);
+  return push.stations.shownStationNo(push.rows.stationIndex(order[position]!)) ?? '';
 }

@@ -8,30 +8,40 @@ import type { SpoolFile } from './spool-file.ts';
 
 export interface BillEvent {
   readonly kind: 'bill';
+  /** Null: it is no object. */
   readonly fields: RawFields | null;
-  /** Its pointer is its station's `billsPointer` and this. */
+  /** Of the station whose end comes next. */
+  readonly stationStep: number;
   readonly step: number;
-  readonly billsPointer: string;
 }
 
+/** The end of a station: its own fields. */
 export interface StationEvent {
   readonly kind: 'station';
   readonly fields: RawFields;
-  /** Where the station's own fields are in the body. */
-  readonly pointer: string;
-  readonly billsPointer: string;
+  readonly step: number;
 }
 
-export type SourceEvent =
-  /** A bill of the station whose end comes next; null fields: it is no object. */
-  | BillEvent
-  /** The end of a station: its own fields. */
-  | StationEvent
-  /** A control total, or a field that no push has. */
-  | { readonly kind: 'top'; readonly name: string; readonly value: RawValue };
+/** A control total, or a field that no push has. */
+export interface TopEvent {
+  readonly kind: 'top';
+  readonly name: string;
+  readonly value: RawValue;
+}
 
-/**
- * Yields what each piece of the spooled body brings.
- * @throws Problem 400 `MALFORMED_BODY` where the body is no push at all
- */
-export type StationSource = (spool: SpoolFile) => AsyncIterable<readonly SourceEvent[]>;
+export type SourceEvent = BillEvent | StationEvent | TopEvent;
+
+/** How this format's steps are pointed at, so that a row costs two numbers and no text. */
+export interface PointerScheme {
+  station(step: number): string;
+  bill(stationStep: number, billStep: number): string;
+}
+
+export interface StationSource {
+  readonly pointers: PointerScheme;
+  /**
+   * Yields what each piece of the spooled body brings.
+   * @throws Problem 400 `MALFORMED_BODY` where the body is no push at all
+   */
+  read(spool: SpoolFile): AsyncIterable<readonly SourceEvent[]>;
+}

@@ -66,14 +66,13 @@ export class Verdicts {
     if (isRefusedByItself(this.#push, index)) return null;
     const { rows, stations } = this.#push;
     const stationIndex = rows.stationIndex(index);
-    const station = stations[stationIndex]!;
     const before = this.#acceptedBefore[index]!;
     return judgeRow(
       {
-        stationNo: station.shownStationNo!,
-        partnerStationId: station.partnerStationId,
+        stationNo: stations.shownStationNo(stationIndex)!,
+        partnerStationId: stations.partnerStationId(stationIndex),
         month: rows.month(index),
-        stationPointer: station.pointer,
+        stationPointer: stations.pointer(stationIndex),
         billPointer: billPointer(this.#push, index),
       },
       {
@@ -88,7 +87,7 @@ export class Verdicts {
     const { rows, stations } = this.#push;
     return (
       rows.monthNumber(a) === rows.monthNumber(b) &&
-      stations[rows.stationIndex(a)]!.shownStationNo === stations[rows.stationIndex(b)]!.shownStationNo
+      stations.shownStationNo(rows.stationIndex(a)) === stations.shownStationNo(rows.stationIndex(b))
     );
   }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { JsonNumber, NestedValue, RepeatedValue } from '../../src/domain/raw-value.ts';
 import { Problem } from '../../src/http/problem.ts';
-import { readJsonStations } from '../../src/ingest/json-station-source.ts';
+import { jsonStations } from '../../src/ingest/json-station-source.ts';
 import { SpoolFile } from '../../src/ingest/spool-file.ts';
 import type { SourceEvent } from '../../src/ingest/station-source.ts';
 
@@ -9,7 +9,7 @@ async function eventsOf(body: string | Uint8Array): Promise<SourceEvent[]> {
   await using spool = await SpoolFile.open(undefined);
   await spool.append(typeof body === 'string' ? Buffer.from(body) : body);
   const events: SourceEvent[] = [];
-  for await (const batch of readJsonStations(spool)) events.push(...batch);
+  for await (const batch of jsonStations.read(spool)) events.push(...batch);
   return events;
 }
 
@@ -33,21 +33,19 @@ describe('a JSON push as a stream', () => {
       {
         kind: 'bill',
         fields: new Map([['rent', new JsonNumber('1.50')]]),
+        stationStep: 0,
         step: 0,
-        billsPointer: '/stations/0/bills',
       },
-      { kind: 'bill', fields: new Map([['rent', '2']]), step: 1, billsPointer: '/stations/0/bills' },
+      { kind: 'bill', fields: new Map([['rent', '2']]), stationStep: 0, step: 1 },
       {
         kind: 'station',
         fields: new Map([['partnerStationNo', 'A']]),
-        pointer: '/stations/0',
-        billsPointer: '/stations/0/bills',
+        step: 0,
       },
       {
         kind: 'station',
         fields: new Map([['partnerStationNo', 'B']]),
-        pointer: '/stations/1',
-        billsPointer: '/stations/1/bills',
+        step: 1,
       },
       { kind: 'top', name: 'totalAmount', value: '3.5' },
     ]);
