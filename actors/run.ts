@@ -2,14 +2,17 @@
  * The one adapter between BullMQ and the actors: a worker per stage, whose jobs are turns of slots (ENG-6). What a job
  * does and whether it may is the engine's business; BullMQ only says when.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ConnectionOptions, type Job, Worker } from 'bullmq';
 import { plainWakeId, type WakeJob } from '../queues/wake.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import type { Engine } from '../src/tasks/engine.ts';
-import { takeTurn } from '../src/tasks/take-turn.ts';
+import type { StageHandler } from '../src/tasks/stage-handler.ts';
+import { type TurnOutcome, takeTurn } from '../src/tasks/take-turn.ts';
 
 /** How often BullMQ looks for jobs whose worker died; with its default of 30 s a dead worker's wakes are swallowed that long. */
 const STALLED_JOB_LIMIT = 10;
+const REDIS_ANSWERS_WITHIN_MS = 1_000;
 
 export interface RunOptions {
   readonly connection: ConnectionOptions;
@@ -28,26 +31,56 @@ export interface RunningActors {
 }
 
 export function runActors(engine: Engine, options: RunOptions): RunningActors {
-  const workers = options.stages.map((stage) => startWorker(engine, stage, options));
+  const turns = new Set<Promise<unknown>>();
+  const workers = options.stages.map((stage) => startWorker(engine, stage, options, turns));
   return {
     workers,
     stop: async () => {
-      await Promise.all(workers.map((worker) => worker.close()));
+      await Promise.all(workers.map((worker) => stopWorker(worker, turns)));
     },
   };
 }
 
-function startWorker(engine: Engine, stage: StageName, options: RunOptions): Worker<WakeJob> {
+/**
+ * A worker that is closed writes down what became of its jobs, and waits for Redis with that for as long as it takes.
+ * Where Redis is away, the turns under way end in order all the same, and BullMQ gives the jobs to others later.
+ */
+async function stopWorker(worker: Worker<WakeJob>, turns: ReadonlySet<Promise<unknown>>): Promise<void> {
+  await worker.pause(true);
+  if (await answers(worker)) return worker.close();
+  await Promise.allSettled(turns);
+  await worker.close(true);
+}
+
+async function answers(worker: Worker<WakeJob>): Promise<boolean> {
+  const answer = worker.backend.client.then((client) => client.info());
+  return Promise.race([
+    answer.then(
+      () => true,
+      () => false,
+    ),
+    pause(REDIS_ANSWERS_WITHIN_MS, false),
+  ]);
+}
+
+function startWorker(
+  engine: Engine,
+  stage: StageName,
+  options: RunOptions,
+  turns: Set<Promise<unknown>>,
+): Worker<WakeJob> {
   const handler = engine.handlers.get(stage);
   if (handler === undefined) throw new Error(`No actor for stage ${stage}`);
   const worker = new Worker<WakeJob>(
     stage,
     async (job: Job<WakeJob>) => {
-      const slot = { stage, partnerOrgId: job.data.partnerOrgId, slotNo: job.data.slotNo };
-      const contended = await options.isContended(stage);
-      const outcome = await takeTurn(engine, handler, slot, { contended });
-      if (outcome === 'MORE' && !isSuccessorBehind(job)) await wakeQuietly(engine, slot);
-      return outcome;
+      const turn = runJob(engine, handler, job, options);
+      turns.add(turn);
+      try {
+        return await turn;
+      } finally {
+        turns.delete(turn);
+      }
     },
     {
       connection: options.connection,
@@ -64,6 +97,20 @@ function startWorker(engine: Engine, stage: StageName, options: RunOptions): Wor
   worker.on('failed', (_job, error) => engine.observer.trouble(`a turn at ${stage}`, error));
   worker.on('error', (error) => engine.observer.trouble(`worker of ${stage}`, error));
   return worker;
+}
+
+async function runJob(
+  engine: Engine,
+  handler: StageHandler,
+  job: Job<WakeJob>,
+  options: RunOptions,
+): Promise<TurnOutcome> {
+  const { stage } = handler;
+  const slot = { stage, partnerOrgId: job.data.partnerOrgId, slotNo: job.data.slotNo };
+  const contended = await options.isContended(stage);
+  const outcome = await takeTurn(engine, handler, slot, { contended });
+  if (outcome === 'MORE' && !isSuccessorBehind(job)) await wakeQuietly(engine, slot);
+  return outcome;
 }
 
 /**
