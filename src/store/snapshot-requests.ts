@@ -43,6 +43,7 @@ export async function renewSnapshotTasks(
        STRAIGHT_JOIN fi_async_task t ON t.id = v.id
         SET t.request_generation = t.request_generation + 1, t.task_data = v.task_data,
             t.retry_count = IF(t.status = 1, t.retry_count, 0), t.crash_count = IF(t.status = 1, t.crash_count, 0),
+            t.claims_without_progress = IF(t.status = 1, t.claims_without_progress, 0),
             t.error_code = IF(t.status = 1, t.error_code, NULL), t.error_message = IF(t.status = 1, t.error_message, NULL),
             t.next_execute_time = IF(t.status = 1, t.next_execute_time, NOW(3)),
             t.status = IF(t.status = 1, 1, 0), t.update_time = NOW(3)

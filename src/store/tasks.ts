@@ -143,7 +143,8 @@ export async function markRunning(
     ids.length,
     'claiming tasks',
     `UPDATE fi_async_task
-        SET status = ${TaskStatus.RUNNING}, running_attempt = running_attempt + 1, slot_no = ?, slot_fence = ?, worker = ?,
+        SET status = ${TaskStatus.RUNNING}, running_attempt = running_attempt + 1,
+            claims_without_progress = claims_without_progress + 1, slot_no = ?, slot_fence = ?, worker = ?,
             error_code = NULL, error_message = NULL,
             started_time = NOW(3), update_time = NOW(3)
       WHERE id IN (?)`,
@@ -186,7 +187,7 @@ export async function lockRunningTasks(sql: Sql, runs: readonly TaskRun[]): Prom
 
 /** What a run that went well leaves behind: nobody asks for it by hand any more, and its process has not died of it. */
 const AT_REST =
-  'busy_since = NULL, manually_due = 0, crash_count = 0, error_code = NULL, error_message = NULL';
+  'busy_since = NULL, manually_due = 0, crash_count = 0, claims_without_progress = 0, error_code = NULL, error_message = NULL';
 
 export async function finishIfRunning(
   sql: Sql,
@@ -287,6 +288,7 @@ export async function handBackIfRunning(sql: Sql, runs: readonly TaskRun[], back
     'handing tasks back',
     `UPDATE fi_async_task
         SET status = ${TaskStatus.PENDING}, final_result = ?, busy_since = ${back.busy === true ? 'COALESCE(busy_since, NOW(3))' : 'NULL'},
+            claims_without_progress = claims_without_progress - ${back.busy === true ? 'IF(claims_without_progress > 0, 1, 0)' : '0'},
             error_code = ?, error_message = ?, next_execute_time = NOW(3) + INTERVAL ? MICROSECOND, update_time = NOW(3)
       WHERE ${condition}`,
     [
@@ -367,7 +369,7 @@ export async function recordProgressIfRunning(sql: Sql, run: TaskRun, progress: 
   await sql.changeExactly(
     1,
     'recording progress',
-    `UPDATE fi_async_task SET result = ?, crash_count = 0, update_time = NOW(3)
+    `UPDATE fi_async_task SET result = ?, crash_count = 0, claims_without_progress = 0, update_time = NOW(3)
       WHERE id = ? AND status = ${TaskStatus.RUNNING} AND running_attempt = ?`,
     [JSON.stringify(progress), run.id, run.runningAttempt],
   );

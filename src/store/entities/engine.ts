@@ -31,6 +31,8 @@ export const Task = defineEntity({
     runningAttempt: counter(),
     requestGeneration: p.integer().default(1),
     crashCount: counter(),
+    /** Claims since the task last ended or recorded a step, those that only found a busy guard left out (INV-1). */
+    claimsWithoutProgress: counter(),
     stage: text(32),
     partnerOrgId: id().defaultRaw('0'),
     pushId: id().defaultRaw('0'),

@@ -1,5 +1,10 @@
 /** The migrations in the order in which they run; a new one goes to the end. */
 import { Migration20261130PushChain } from './20261130-push-chain.ts';
 import { Migration20261201Payment } from './20261201-payment.ts';
+import { Migration20261202ClaimsWithoutProgress } from './20261202-claims-without-progress.ts';
 
-export const migrations = [Migration20261130PushChain, Migration20261201Payment];
+export const migrations = [
+  Migration20261130PushChain,
+  Migration20261201Payment,
+  Migration20261202ClaimsWithoutProgress,
+];
