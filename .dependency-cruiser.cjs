@@ -45,6 +45,7 @@ const mayImport = {
   // What the payment submit and its releases are is said once, for whoever asks: a task, an operator, a scan.
   actors: [...engine, 'http', 'payment'],
   control: [...engine, 'http', 'payment'],
+  scheduler: [...engine, 'http', 'payment'],
   console: [...engine, 'http', ...business],
   routes: [...engine, 'http', ...business, 'console'],
   cli: [...engine, 'http', ...business, 'routes', 'console', 'stack', 'config', 'main', 'bench'],

@@ -22,6 +22,7 @@ import { type HttpServer, listen } from './http/server.ts';
 import { checkRedis, openRedis } from './leases/redis.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { metricsHandler } from './metrics/scrape.ts';
+import { findInvalidSessions } from './scheduler/find-invalid-sessions.ts';
 import { scanDueWork } from './scheduler/scan-due-work.ts';
 import { startScheduler } from './scheduler/scheduler.ts';
 import { closeStore, migrate, openStore } from './store/open-store.ts';
@@ -129,7 +130,7 @@ function buildActors(config: Config, store: Store, redis: Redis, kick: Waker): H
     diffActor({ store, kick }),
     accountActor({ kick }),
     snapshotActor(),
-    lockReleaseActor(),
+    lockReleaseActor({ kick }),
     sessionCleanupActor(),
   ];
   return new Map(actors.map((actor) => [actor.stage, actor]));
@@ -155,7 +156,10 @@ function startWorkers(config: Config, { waker, engine }: Parts, undo: Undo[]): v
 
 function startScan(config: Config, { engine }: Parts, undo: Undo[]): void {
   const { scanIntervalMs, leaderLeaseMs } = config.scheduler;
-  const scheduler = startScheduler(engine, { leaseMs: leaderLeaseMs, jobs: [scanDueWork(scanIntervalMs)] });
+  const scheduler = startScheduler(engine, {
+    leaseMs: leaderLeaseMs,
+    jobs: [scanDueWork(scanIntervalMs), findInvalidSessions()],
+  });
   undo.push({ what: 'scheduler', step: () => scheduler.stop() });
 }
 

@@ -1,5 +1,5 @@
 /** A body, read strictly: what cannot be understood is an error, and nothing is done (ENG-4). */
-import express, { type Request, type RequestHandler } from 'express';
+import express, { type RequestHandler } from 'express';
 import type { z } from 'zod';
 import { Problem } from '../http/problem.ts';
 
@@ -11,7 +11,10 @@ export function parseJsonBodies(): RequestHandler {
 }
 
 /** A missing body counts as `{}`. @throws Problem 400 that names each fault by its JSON pointer */
-export function readBody<Schema extends z.ZodType>(request: Request, schema: Schema): z.infer<Schema> {
+export function readBody<Schema extends z.ZodType>(
+  request: { readonly body?: unknown },
+  schema: Schema,
+): z.infer<Schema> {
   const parsed = schema.safeParse(request.body ?? {});
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map((issue) => ({

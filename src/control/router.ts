@@ -28,6 +28,7 @@ import { BOARD_PATH } from './next-page.ts';
 import { pauseStage, resumeStage } from './pause-stage.ts';
 import { putStationMapping } from './put-station-mapping.ts';
 import { parseJsonBodies } from './read-body.ts';
+import { releaseLocksRoute } from './release-locks.ts';
 import { revokeCredential } from './revoke-credential.ts';
 import { runTasksRoute } from './run-tasks.ts';
 import { showTask } from './show-task.ts';
@@ -77,6 +78,7 @@ function apiRouter(needs: ControlDependencies): Router {
   router.post('/tasks/:code/stop', stopTaskRoute(engine));
   router.post('/tasks/:code/resume', resumeTaskRoute(engine));
   router.post('/tasks/:code/cancel', cancelTaskRoute(engine));
+  router.post('/lock-releases', releaseLocksRoute(engine));
   router.get('/stages', listStagesRoute(store));
   router.post('/stages/:name/pause', pauseStage(engine));
   router.post('/stages/:name/resume', resumeStage(engine));

@@ -2,8 +2,10 @@
  * POST /admin/api/v1/tasks/run: a manual run (ENG-4). Selectors that are given but blank, and bodies that cannot be read,
  * are an error, and nothing runs: a slip of the pen must not become a run of everything that is due.
  */
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { z } from 'zod';
+import { readParameters } from '../domain/job-parameters.ts';
+import { Problem } from '../http/problem.ts';
 import { recordOperation } from '../store/operation-audit.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { runTasks } from '../tasks/run-tasks.ts';
@@ -32,7 +34,7 @@ const bodySchema = z.strictObject({
 /** @param waitMaxMs how long ends are waited for */
 export function runTasksRoute(engine: Engine, waitMaxMs?: number): RequestHandler {
   return async (request, response) => {
-    const body = readBody(request, bodySchema);
+    const body = readParametersOf(request);
     const run = {
       stage: body.stage,
       taskCodes: merged(body.taskCode, body.taskCodes),
@@ -50,6 +52,13 @@ export function runTasksRoute(engine: Engine, waitMaxMs?: number): RequestHandle
     });
     response.json(await runTasks(engine, run, waitMaxMs));
   };
+}
+
+/** LCK-7: plain, in `data`, or in `data` as a JSON text. @throws Problem 400 */
+function readParametersOf(request: Request): z.infer<typeof bodySchema> {
+  const read = readParameters(request.body);
+  if ('fault' in read) throw new Problem(400, 'MALFORMED_BODY', `Nothing was done. ${read.fault}`);
+  return readBody({ body: read.parameters }, bodySchema);
 }
 
 /** Null: none was given. */

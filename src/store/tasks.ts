@@ -187,22 +187,27 @@ export async function lockRunningTasks(sql: Sql, runs: readonly TaskRun[]): Prom
 
 /** What a run that went well leaves behind: nobody asks for it by hand any more, and its process has not died of it. */
 const AT_REST =
-  'busy_since = NULL, manually_due = 0, crash_count = 0, claims_without_progress = 0, error_code = NULL, error_message = NULL';
+  'busy_since = NULL, manually_due = 0, crash_count = 0, claims_without_progress = 0, error_code = NULL';
 
 export async function finishIfRunning(
   sql: Sql,
   runs: readonly TaskRun[],
-  end: { finalResult: string; result: object | null },
+  end: { finalResult: string; result: object | null; summary?: string | null },
 ): Promise<void> {
   const { condition, values } = runningAs(runs);
   await sql.changeExactly(
     runs.length,
     'finishing tasks',
     `UPDATE fi_async_task
-        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, ${AT_REST},
+        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, ${AT_REST}, error_message = ?,
             finished_time = NOW(3), update_time = NOW(3)
       WHERE ${condition}`,
-    [end.finalResult, end.result === null ? null : JSON.stringify(end.result), ...values],
+    [
+      end.finalResult,
+      end.result === null ? null : JSON.stringify(end.result),
+      end.summary?.slice(0, 1000) ?? null,
+      ...values,
+    ],
   );
 }
 
@@ -219,7 +224,7 @@ export async function finishOrRenew(
   const generations = runs.map(() => 'WHEN ? THEN ?').join(' ');
   const finished = await sql.change(
     `UPDATE fi_async_task
-        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, ${AT_REST},
+        SET status = ${TaskStatus.SUCCESS}, final_result = ?, result = ?, ${AT_REST}, error_message = NULL,
             finished_time = NOW(3), update_time = NOW(3)
       WHERE ${condition} AND request_generation = CASE id ${generations} END`,
     [
@@ -235,7 +240,7 @@ export async function finishOrRenew(
       renewed,
       'renewing tasks that were asked for again',
       `UPDATE fi_async_task
-          SET status = ${TaskStatus.PENDING}, ${AT_REST}, retry_count = 0,
+          SET status = ${TaskStatus.PENDING}, ${AT_REST}, error_message = NULL, retry_count = 0,
               next_execute_time = NOW(3), update_time = NOW(3)
         WHERE ${condition}`,
       values,

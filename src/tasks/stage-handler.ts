@@ -19,6 +19,8 @@ export type Ending =
       readonly kind: 'succeeded';
       readonly finalResult: Exclude<FinalResult, 'RUNNING'>;
       readonly result?: object;
+      /** What was done, for people who read the task's message (LCK-24). */
+      readonly summary?: string;
     }
   /** Succeeded unless it was asked for again meanwhile: then PENDING once more (SNP-2). */
   | { readonly kind: 'succeeded-unless-renewed'; readonly result?: object }

@@ -38,7 +38,11 @@ async function writeEnding(
 ): Promise<TaskEndLabel> {
   switch (ending.kind) {
     case 'succeeded':
-      await finishIfRunning(tx, tasks, { finalResult: ending.finalResult, result: ending.result ?? null });
+      await finishIfRunning(tx, tasks, {
+        finalResult: ending.finalResult,
+        result: ending.result ?? null,
+        summary: ending.summary ?? null,
+      });
       return 'succeeded';
     case 'succeeded-unless-renewed':
       await finishOrRenew(tx, tasks, { finalResult: 'FULL_SUCCESS', result: ending.result ?? null });
