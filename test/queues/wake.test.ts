@@ -300,6 +300,41 @@ describe('queues: waking', () => {
     expect((await effectKeys(store)).toSorted()).to.deep.equal(codes);
   });
 
+  it('ENG-11 a process that stops ends its transaction, hands back the rest uncounted, and leaves its slot and its wake to another', async () => {
+    await makeSlots(store, 1);
+    const codes = Array.from({ length: 30 }, (_, index) => `t${String(index).padStart(2, '0')}`);
+    await makeTasks(store, codes);
+    const atWork = signal();
+    const mayEnd = signal();
+    made.toy.serialKey = (task) => String(Number(task.taskCode.slice(1)) % 10);
+    made.toy.script('t05', async () => {
+      atWork.give();
+      await mayEnd.given;
+    });
+    const stopping = bull.run(made);
+    await bull.waker.wakeSlot(slotOf());
+    await atWork.given;
+    made.stopping.abort();
+    const stopped = stopping.stop();
+    mayEnd.give();
+    await stopped;
+    expect(
+      made.toy.calls.map((call) => call.length),
+      'no further round is begun',
+    ).to.deep.equal([10]);
+    for (const code of codes.slice(10))
+      expect(await readTask(store, code)).to.include({
+        status: 0,
+        retryCount: 0,
+        crashCount: 0,
+        runningAttempt: 1,
+      });
+    expect(await bull.counts()).to.deep.equal({ waiting: 1, active: 0 });
+    bull.run(makeEngine(store, { worker: 'worker-b', wake: bull.waker }));
+    await eventually('another goes on', async () => (await succeeded()) === 30);
+    expect((await effectKeys(store)).toSorted()).to.deep.equal(codes);
+  });
+
   it('ENG-7 kicks can be switched off or let in by share; the scan finds the rest', async () => {
     const outcomes: string[] = [];
     const quiet = (kickEnabled: boolean, kickShare: number) =>
