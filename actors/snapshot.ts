@@ -1,13 +1,17 @@
 /**
  * Snapshot stage: brings the read model of platform stations' months up to date, by request generation (SNP rules).
- * Reads: differences, partner bills. Writes: existing bill-dimension snapshots, places.
+ * Reads: differences, partner bills. Writes: existing bill-dimension snapshots, missing ones where asked to, places.
  * Hands on: nothing; a pushed row ends here. Guarded by: slot, platform station guards, generation.
  */
 import type { StageName } from '../src/domain/stage.ts';
 import { lockGuards, platformStationGuard } from '../src/store/guards.ts';
 import { endSnapshotRows, moveSnapshotWaiters, type PlaceMove } from '../src/store/places.ts';
 import type { SnapshotTaskData } from '../src/store/snapshot-requests.ts';
-import { refreshExistingSnapshots, type SnapshotRefresh } from '../src/store/snapshots.ts';
+import {
+  insertMissingSnapshots,
+  refreshExistingSnapshots,
+  type SnapshotRefresh,
+} from '../src/store/snapshots.ts';
 import type { TaskRow } from '../src/store/tasks.ts';
 import type { Transaction } from '../src/store/transaction.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
@@ -22,6 +26,7 @@ async function work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<End
     tx,
     refreshes.map(({ platformStationId }) => ({ key: platformStationGuard(platformStationId) })),
   );
+  await insertMissingSnapshots(tx, tasks.map(creationOf));
   await refreshExistingSnapshots(tx, refreshes);
   await endSnapshotRows(tx, refreshes);
   const ending: Ending = { kind: 'succeeded-unless-renewed' };
@@ -46,4 +51,10 @@ async function onHalt(tx: Transaction, task: TaskRow, halt: Halt, reason: string
 function refreshOf(task: ClaimedTask): SnapshotRefresh {
   const { partnerOrgId, platformStationId, months } = task.taskData as SnapshotTaskData;
   return { taskId: task.id, generation: task.requestGeneration, partnerOrgId, platformStationId, months };
+}
+
+/** SNP-3: the months of which a missing row is made; none where only existing rows are refreshed. */
+function creationOf(task: ClaimedTask) {
+  const { partnerOrgId, platformStationId, createMonths } = task.taskData as SnapshotTaskData;
+  return { partnerOrgId, platformStationId, months: createMonths ?? [] };
 }

@@ -8,6 +8,7 @@ import { billSnapshot } from './bill-snapshot.ts';
 import { billStation } from './bill-station.ts';
 import { incomeDiff } from './income-diff.ts';
 import { lockRelease } from './lock-release.ts';
+import { paymentSubmit } from './payment-submit.ts';
 import { sessionCleanup } from './session-cleanup.ts';
 import type { StageRoute } from './stage-route.ts';
 
@@ -16,6 +17,7 @@ export const route: readonly StageRoute[] = [
   incomeDiff,
   accountShard,
   billSnapshot,
+  paymentSubmit,
   lockRelease,
   sessionCleanup,
 ];

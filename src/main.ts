@@ -7,6 +7,7 @@ import { type Logger, pino } from 'pino';
 import { accountActor } from '../actors/account-shard.ts';
 import { diffActor } from '../actors/diff.ts';
 import { lockReleaseActor } from '../actors/lock-release.ts';
+import { paymentSubmitActor } from '../actors/payment-submit.ts';
 import { runActors } from '../actors/run.ts';
 import { sessionCleanupActor } from '../actors/session-cleanup.ts';
 import { snapshotActor } from '../actors/snapshot.ts';
@@ -130,6 +131,7 @@ function buildActors(config: Config, store: Store, redis: Redis, kick: Waker): H
     diffActor({ store, kick }),
     accountActor({ kick }),
     snapshotActor(),
+    paymentSubmitActor({ kick }),
     lockReleaseActor({ kick }),
     sessionCleanupActor(),
   ];

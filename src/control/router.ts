@@ -26,6 +26,7 @@ import { loginRouter } from './login.ts';
 import { logoutRouter } from './logout.ts';
 import { BOARD_PATH } from './next-page.ts';
 import { pauseStage, resumeStage } from './pause-stage.ts';
+import { paymentSessionsRouter } from './payment-sessions.ts';
 import { putStationMapping } from './put-station-mapping.ts';
 import { parseJsonBodies } from './read-body.ts';
 import { releaseLocksRoute } from './release-locks.ts';
@@ -97,6 +98,7 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/differences', listDifferencesRoute(store));
   router.get('/accounts', listAccountsRoute(store));
   router.get('/snapshots', listSnapshotsRoute(store));
+  router.use('/payment-sessions', paymentSessionsRouter(engine));
   router.get('/operations', listOperationsRoute(store));
   return router;
 }

@@ -13,7 +13,9 @@ export interface SnapshotTaskData {
   readonly partnerOrgId: string;
   readonly platformStationId: string;
   readonly months: readonly string[];
-  readonly mode: 'EXISTING_ONLY_REFRESH';
+  readonly mode: 'EXISTING_ONLY_REFRESH' | 'CREATE';
+  /** Of these months a missing row is made; the others are only refreshed (SNP-3). */
+  readonly createMonths?: readonly string[];
   readonly source: string;
 }
 

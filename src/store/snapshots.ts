@@ -10,6 +10,32 @@ export interface SnapshotRefresh {
 }
 
 /**
+ * SNP-3, full creation: a row for each of these months that has a difference and none yet; what it says is written by
+ * the refresh that follows. The caller holds the stations' guards.
+ */
+export async function insertMissingSnapshots(
+  sql: Sql,
+  refreshes: readonly Pick<SnapshotRefresh, 'partnerOrgId' | 'platformStationId' | 'months'>[],
+): Promise<void> {
+  const rows = refreshes.flatMap(({ partnerOrgId, platformStationId, months }) =>
+    months.map((month) => [partnerOrgId, platformStationId, month]),
+  );
+  if (rows.length === 0) return;
+  await sql.change(
+    `INSERT INTO fi_resident_income_payment_bill_dimension_snapshot (partner_org_id, platform_station_id, bill_year_month)
+     SELECT d.partner_org_id, d.station_id, d.share_month
+       FROM JSON_TABLE(?, '$[*]' COLUMNS (partner_org_id BIGINT UNSIGNED PATH '$[0]', station_id BIGINT UNSIGNED PATH '$[1]',
+              share_month CHAR(7) CHARACTER SET utf8mb4 PATH '$[2]')) v
+       STRAIGHT_JOIN fi_monthly_income_difference d
+         ON d.partner_org_id = v.partner_org_id AND d.station_id = v.station_id
+        AND d.share_month = v.share_month COLLATE utf8mb4_bin
+      ORDER BY d.partner_org_id, d.station_id, d.share_month
+     ON DUPLICATE KEY UPDATE bill_year_month = VALUES(bill_year_month)`,
+    [JSON.stringify(rows)],
+  );
+}
+
+/**
  * Refreshes the rows that exist, from differences and bills as they are now; the caller holds the stations' guards. A row
  * takes only a financial version not lower than its own, and says by which task and generation it was made.
  */

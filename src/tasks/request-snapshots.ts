@@ -17,6 +17,8 @@ export interface SnapshotRequest {
   readonly platformStationId: string;
   readonly months: readonly string[];
   readonly source: string;
+  /** CREATE makes the rows that are missing; else only rows that exist are refreshed (SNP-3). */
+  readonly mode?: 'CREATE';
 }
 
 interface PlannedRequest {
@@ -58,10 +60,24 @@ export async function planSnapshotRequests(
         `${months.length} months are more than the ${SNAPSHOT_MONTHS_MAX} of one snapshot task`,
       );
     }
-    const data: SnapshotTaskData = { ...request, months, mode: 'EXISTING_ONLY_REFRESH' };
+    const openCreates =
+      task !== undefined && task.status !== TaskStatus.SUCCESS ? task.taskData.createMonths : [];
+    const data = dataOf(request, months, openCreates ?? []);
     const existing = task === undefined ? null : { id: task.id, generation: task.requestGeneration };
     return { platformStationId: request.platformStationId, code, data, existing };
   });
+}
+
+/** A task that was asked to create and to refresh creates only the months that it was asked to create. */
+function dataOf(
+  { partnerOrgId, platformStationId, months: asked, source, mode }: SnapshotRequest,
+  months: readonly string[],
+  openCreates: readonly string[],
+): SnapshotTaskData {
+  const common = { partnerOrgId, platformStationId, months, source };
+  const createMonths = [...new Set([...openCreates, ...(mode === 'CREATE' ? asked : [])])].sort();
+  if (createMonths.length === 0) return { ...common, mode: 'EXISTING_ONLY_REFRESH' };
+  return { ...common, mode: 'CREATE', createMonths };
 }
 
 export async function submitSnapshotRequests(
