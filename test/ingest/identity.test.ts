@@ -198,8 +198,10 @@ describe('the identity of a push', () => {
           accepted_at: '2026-01-01',
           expires_at: '2027-01-01',
         });
+        const startedMs = performance.now();
         const answer = await client.push(body, { identity: 'one' });
         expect([answer.status, answer.body.code]).to.deep.equal([409, 'IDENTITY_RUNNING']);
+        expect(performance.now() - startedMs, 'not after a lock wait of 2 s').to.be.lessThan(1_800);
         expect(Number(answer.headers.get('retry-after'))).to.be.greaterThan(0);
         await tx.change('DELETE FROM push_identity WHERE partner_org_id = ?', [partner.partnerOrgId]);
       });

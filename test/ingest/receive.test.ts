@@ -29,14 +29,17 @@ describe('receiving a push', () => {
   const expectAlive = async () => expect((await api.as(partner).push(good())).status).to.equal(202);
 
   /** A raw connection: what is written is the request, what comes back the whole answer. */
-  async function exchange(write: (socket: Socket) => void): Promise<string> {
+  async function exchange(
+    write: (socket: Socket) => void,
+    whole = /\r\n\r\n[\s\S]*[}\]]\s*(\r\n0\r\n\r\n)?$/,
+  ): Promise<string> {
     const url = new URL(api.url);
     const socket = connect(Number(url.port), url.hostname);
     socket.setNoDelay(true);
     let answer = '';
     socket.on('data', (chunk) => {
       answer += chunk.toString('latin1');
-      if (/\r\n\r\n[\s\S]*[}\]]\s*(\r\n0\r\n\r\n)?$/.test(answer)) socket.destroy();
+      if (whole.test(answer)) socket.destroy();
     });
     socket.on('error', () => {});
     const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -75,6 +78,16 @@ describe('receiving a push', () => {
     } as RequestInit);
     expect([answer.status, answer.body.code]).to.deep.equal([413, 'BODY_TOO_LARGE']);
     await expectAlive();
+  });
+
+  it('ING-7 a sender that sends on after its refusal is read to the end, and its next request is answered', async () => {
+    const answer = await exchange((socket) => {
+      const blanks = ' '.repeat(2_000_000);
+      socket.write(head(`Idempotency-Key: big\r\nTransfer-Encoding: chunked\r\n\r\n`));
+      for (let at = 0; at < 5; at++) socket.write(`${blanks.length.toString(16)}\r\n${blanks}\r\n`);
+      socket.end('0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    }, /HTTP\/1\.1 413 [\s\S]*HTTP\/1\.1 200 [\s\S]*}$/);
+    expect(answer).to.match(/^HTTP\/1\.1 413 [\s\S]*HTTP\/1\.1 200 OK/);
   });
 
   it('ING-7 a sender that is too slow: 408 that names the limit, and no database connection was held', async () => {
