@@ -2,7 +2,7 @@
  * Account stage: refreshes the accounts of one task: totals, what is payable on three tables, and the request for their
  * snapshots (ACC rules). Several accounts share a transaction while all goes well; one that fails is found by making
  * the step smaller, and then fails, is tried again, and is skipped alone.
- * Reads: differences, partner bills, payment facts. Writes: both bills, difference, both accounts, progress, outcomes, places.
+ * Reads: partner's terms, differences, partner bills, payment facts. Writes: both bills, difference, both accounts, progress, outcomes, places.
  * Hands on: snapshot tasks. Guarded by: slot, task row, platform station guards.
  */
 import {
@@ -27,6 +27,8 @@ import {
   listScopeFacts,
   type ScopeFact,
 } from '../src/store/account-scopes.ts';
+import type { PartnerTerms } from '../src/store/difference-inputs.ts';
+import { clearPaymentConclusions } from '../src/store/differences.ts';
 import { lockGuards, platformStationGuard } from '../src/store/guards.ts';
 import { sumStationAmounts } from '../src/store/partner-bills.ts';
 import { markSuperseded, moveRows, moveToSnapshot, type PlaceMove } from '../src/store/places.ts';
@@ -41,6 +43,7 @@ import type { Transaction } from '../src/store/transaction.ts';
 import type { Kick } from '../src/tasks/kick.ts';
 import { planSnapshotRequests, submitSnapshotRequests } from '../src/tasks/request-snapshots.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
+import { requireTerms } from './partner-terms.ts';
 
 /** ACC-10: the third recorded failure skips the account. */
 const FAILURES_PER_ACCOUNT_MAX = 3;
@@ -126,10 +129,11 @@ class AccountActor implements StageHandler {
       tx,
       accounts.map((account) => ({ key: platformStationGuard(account.platformStationId) })),
     );
+    const terms = await requireTerms(tx, task.partnerOrgId);
     await requireAccounts(tx, accounts);
     const facts = await readFacts(tx, task.partnerOrgId, accounts);
     const planned = await planSnapshotRequests(tx, snapshotRequestsOf(task, facts));
-    await refreshTables(tx, refresh, accounts, facts);
+    await refreshTables(tx, refresh, accounts, facts, terms);
     const requested = await submitSnapshotRequests(tx, planned);
     await writeAccountTotals(tx, refresh, accounts);
     await this.#moveRows(tx, refresh, accounts, facts, requested);
@@ -293,22 +297,41 @@ function snapshotRequestsOf(task: ClaimedTask, facts: ReadonlyMap<string, readon
   }));
 }
 
-/** ACC-7, ACC-8: the projection on all three tables; batch facts only where the difference still carries this push. */
+/**
+ * ACC-7, ACC-8: the projection on all three tables, by the terms as they are now: payment may have been disabled since the
+ * comparison, and a refresh that comes late must not bring back what the difference stage has ended (DIF-6).
+ */
 async function refreshTables(
   tx: Transaction,
   refresh: AccountRefresh,
   accounts: readonly AccountScope[],
   facts: ReadonlyMap<string, readonly ScopeFact[]>,
+  terms: PartnerTerms,
 ): Promise<void> {
   const all = [...facts.values()].flat();
+  const paymentEnabled = terms.paymentFlow === 'ENABLED';
   const paid = await sumPaidByBill(
     tx,
     all.flatMap((fact) => fact.partnerBillId ?? []),
   );
   await writeProjections(
     tx,
-    all.map((fact) => projected(fact, paid)),
+    all.map((fact) => projected(fact, paid, paymentEnabled)),
   );
+  if (paymentEnabled) return checkBatchDeductions(tx, refresh, accounts, facts);
+  await clearPaymentConclusions(
+    tx,
+    all.map((fact) => fact.diffId),
+  );
+}
+
+/** ACC-8: batch facts only where the difference still carries this push. */
+async function checkBatchDeductions(
+  tx: Transaction,
+  refresh: AccountRefresh,
+  accounts: readonly AccountScope[],
+  facts: ReadonlyMap<string, readonly ScopeFact[]>,
+): Promise<void> {
   const amounts = await sumStationAmounts(
     tx,
     accounts.map((account) => account.platformStationId),
@@ -325,7 +348,7 @@ async function refreshTables(
   await writePreRentChecks(tx, checks);
 }
 
-function projected(fact: ScopeFact, paid: ReadonlyMap<string, string>) {
+function projected(fact: ScopeFact, paid: ReadonlyMap<string, string>, paymentEnabled: boolean) {
   const basis =
     fact.rent === null
       ? null
@@ -337,7 +360,7 @@ function projected(fact: ScopeFact, paid: ReadonlyMap<string, string>) {
           partnerQueryStatus: fact.partnerQueryStatus,
         };
   const { diffId, partnerBillId, platformBillId } = fact;
-  return { diffId, partnerBillId, platformBillId, ...project(basis, true) };
+  return { diffId, partnerBillId, platformBillId, ...project(basis, paymentEnabled) };
 }
 
 async function writeAccountTotals(

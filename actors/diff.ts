@@ -18,7 +18,7 @@ import { eventMonth } from '../src/domain/month.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import { summaryMoves } from '../src/domain/summary-moves.ts';
 import { assert, Failure } from '../src/errors.ts';
-import { findPartnerTerms, type PartnerBillSide, type PartnerTerms } from '../src/store/difference-inputs.ts';
+import type { PartnerBillSide, PartnerTerms } from '../src/store/difference-inputs.ts';
 import {
   clearPaymentConclusions,
   type DifferenceRow,
@@ -39,6 +39,7 @@ import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/ta
 import { closeSegments } from './diff/close-segments.ts';
 import { lockStations, readSides, type StationSides } from './diff/read-sides.ts';
 import { type Aside, setAside, splitMessage, withBrokenFacts, withoutPlatform } from './diff/set-aside.ts';
+import { requireTerms } from './partner-terms.ts';
 
 export interface DiffActorNeeds {
   readonly store: Store;
@@ -232,14 +233,6 @@ function requireEventMonth(message: DifferenceMessage): string {
   if (month !== null) return month;
   const text = 'Neither startTime, taskMainId nor the record timestamp is an instant between 2000 and 2100';
   throw new Failure('NO_EVENT_MONTH', text, { retryable: false, reach: 'partner' });
-}
-
-/** DIF-6: unresolved is never read as disabled. */
-async function requireTerms(tx: Transaction, partnerOrgId: string): Promise<PartnerTerms> {
-  const terms = await findPartnerTerms(tx, partnerOrgId);
-  if (terms !== null && terms.paymentFlow !== null) return terms;
-  const text = 'Whether this partner takes part in payment is not decided; set its payment flow';
-  throw new Failure('PAYMENT_FLOW_UNRESOLVED', text, { reach: 'partner' });
 }
 
 /** DIF-7 to DIF-9: compare, upsert, read back, check, move the summaries by what changed. */
