@@ -193,17 +193,21 @@ describe('tasks: failure', () => {
   });
 
   it('ENG-12 ENG-13 a held guard is busy for its station alone; waits longer than the lease cost neither slot nor crash', async () => {
-    made = makeEngine(store, { limits: { slotLeaseMs: 5_000 } });
-    await makeTasks(store, ['a', 'b', 'c', 'waits']);
+    made = makeEngine(store, { limits: { slotLeaseMs: 1_600 } });
+    await makeTasks(store, ['waits', 'a', 'b', 'c']);
     const held = await holdRows(
       other,
       `INSERT INTO station_guard (kind, partner_org_id, platform_station_id, partner_station_no) VALUES (2, 0, 5, '')
        ON DUPLICATE KEY UPDATE fence = fence`,
     );
-    // Halved twice, each time after a wait of two seconds: six in all.
-    made.toy.script('waits', (tx) => lockGuards(tx, [{ key: platformStationGuard('5') }]));
+    // Halved twice before anything commits, each time after a wait of a second: three in all.
+    made.toy.script('waits', async (tx) => {
+      await tx.change('SET SESSION innodb_lock_wait_timeout = 1');
+      await lockGuards(tx, [{ key: platformStationGuard('5') }]);
+    });
     expect(await turn()).to.equal('IDLE');
     await held.release();
+    expect(made.toy.calls.map((call) => call.length)).to.deep.equal([4, 2, 1, 1, 2]);
     for (const code of ['a', 'b', 'c'])
       expect(await readTask(store, code)).to.include({ status: 2, crashCount: 0 });
     expect(await readTask(store, 'waits')).to.include({ status: 0, crashCount: 0, retryCount: 0 });
