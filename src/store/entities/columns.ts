@@ -5,6 +5,8 @@ import { p } from '@mikro-orm/core';
 export const id = () => p.bigint('string').unsigned();
 /** CNY, two decimals; a decimal string in code. */
 export const money = () => p.decimal('string').precision(18).scale(2);
+/** What amounts of `money` add up to, over as many bills as there may be. */
+export const sumOfMoney = () => p.decimal('string').precision(30).scale(2);
 /** `YYYY-MM` in Asia/Shanghai. */
 export const month = () => p.string().columnType('char(7)');
 /** An instant in UTC, to the millisecond, by the database's clock. */
@@ -38,14 +40,14 @@ export const projection = () => ({
 /** Totals of an account over its bills (DEC-5). */
 export const accountTotals = () => ({
   billCount: counter(),
-  totalRent: money().default('0.00'),
-  totalPreRent: money().default('0.00'),
-  totalFreeze: money().default('0.00'),
-  totalDeduction: money().default('0.00'),
-  totalPayable: money().default('0.00'),
-  totalPaid: money().default('0.00'),
+  totalRent: sumOfMoney().default('0.00'),
+  totalPreRent: sumOfMoney().default('0.00'),
+  totalFreeze: sumOfMoney().default('0.00'),
+  totalDeduction: sumOfMoney().default('0.00'),
+  totalPayable: sumOfMoney().default('0.00'),
+  totalPaid: sumOfMoney().default('0.00'),
   firstBillMonth: month().nullable(),
   lastBillMonth: month().nullable(),
   currentMonth: month().nullable(),
-  currentMonthRent: money().default('0.00'),
+  currentMonthRent: sumOfMoney().default('0.00'),
 });

@@ -1,6 +1,17 @@
 /** The difference ledger, its monthly summaries, and the read model for payment (DIF, SNP). */
 import { defineEntity, p } from '@mikro-orm/core';
-import { counter, createdAt, flag, id, instant, money, month, projection, text } from './columns.ts';
+import {
+  counter,
+  createdAt,
+  flag,
+  id,
+  instant,
+  money,
+  month,
+  projection,
+  sumOfMoney,
+  text,
+} from './columns.ts';
 
 const side = <Prefix extends 'partner' | 'platform' | 'diff'>(prefix: Prefix) =>
   Object.fromEntries(
@@ -58,9 +69,9 @@ export const ProjectIncomeDifference = defineEntity({
     mismatchedCount: counter(),
     partnerOnlyCount: counter(),
     platformOnlyCount: counter(),
-    partnerRent: money().default('0.00'),
-    platformRent: money().default('0.00'),
-    diffRent: money().default('0.00'),
+    partnerRent: sumOfMoney().default('0.00'),
+    platformRent: sumOfMoney().default('0.00'),
+    diffRent: sumOfMoney().default('0.00'),
     updateTime: createdAt(),
   },
 });

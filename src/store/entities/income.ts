@@ -9,9 +9,9 @@ import {
   id,
   instant,
   json,
-  money,
   month,
   projection,
+  sumOfMoney,
   text,
 } from './columns.ts';
 
@@ -28,7 +28,7 @@ export const PartnerAccount = defineEntity({
     rentPayMethod: text(32).nullable(),
     ...accountTotals(),
     /** STA-15: the account's own cumulative deduction; another number than a batch's (STA-13). */
-    cumulativeDeduction: money().default('0.00'),
+    cumulativeDeduction: sumOfMoney().default('0.00'),
     /** The order number that wrote the header (STA-11). */
     pushId: id(),
     acceptNo: id(),

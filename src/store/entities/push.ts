@@ -1,6 +1,18 @@
 /** What a partner sent, row by row, and what has become of each row (ING, COV-2). */
 import { defineEntity, p } from '@mikro-orm/core';
-import { code, counter, createdAt, digest, flag, id, instant, json, money, text } from './columns.ts';
+import {
+  code,
+  counter,
+  createdAt,
+  digest,
+  flag,
+  id,
+  instant,
+  json,
+  money,
+  sumOfMoney,
+  text,
+} from './columns.ts';
 
 export const Push = defineEntity({
   name: 'Push',
@@ -119,7 +131,7 @@ export const DiffHandover = defineEntity({
     lastRowNo: p.integer().unsigned(),
     billCount: p.integer(),
     /** STA-13: the platform station's cumulative deduction as of this batch; null without a platform station. */
-    batchDeduction: money().nullable(),
+    batchDeduction: sumOfMoney().nullable(),
     messageTaskId: id().defaultRaw('0'),
     createTime: createdAt(),
   },
