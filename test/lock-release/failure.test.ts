@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import { openTestStore, type TestStore } from '../support/database.ts';
+import { dueInMs, readTask, statusOf } from '../support/engine.ts';
+import { lockStatuses, makeLocks, makeSubmit, readBatch } from '../support/payment-factory.ts';
+import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+
+const MINUTE_MS = 60_000;
+
+describe('lock release: failures', () => {
+  let testStore: TestStore;
+  before(async () => {
+    testStore = await openTestStore();
+    await makeReleaseSlots(testStore.store);
+  });
+  after(() => testStore.drop());
+  beforeEach(() => forgetTasks(testStore.store));
+
+  const dueNow = (code: string) =>
+    testStore.store.change('UPDATE fi_async_task SET next_execute_time = NOW(3) WHERE task_code = ?', [code]);
+  const byHand = (code: string) =>
+    testStore.store.change(
+      'UPDATE fi_async_task SET manually_due = 1, next_execute_time = NOW(3) WHERE task_code = ?',
+      [code],
+    );
+  const cancelBatch = (versionId: string) =>
+    testStore.store.change(
+      "UPDATE selection_submit_batch SET batch_status = 'CANCELLED' WHERE payment_order_version_id = ?",
+      [versionId],
+    );
+
+  it('LCK-22 waits 10, 15, 20 minutes; the third failure is not taken automatically, by hand it is, and its count goes on', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store);
+    await makeLocks(store, submit, 1);
+    await cancelBatch(submit.versionId);
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    for (const [failures, minutes] of [
+      [1, 10],
+      [2, 15],
+      [3, 20],
+    ] as const) {
+      await dueNow(code);
+      await makeWorker(store).work();
+      expect(await readTask(store, code)).to.deep.include({ status: 3, retryCount: failures });
+      expect(await dueInMs(store, code)).to.be.closeTo(minutes * MINUTE_MS, 5_000);
+    }
+    await dueNow(code);
+    await makeWorker(store).work();
+    expect((await readTask(store, code)).runningAttempt).to.equal(3);
+
+    await byHand(code);
+    await makeWorker(store).work();
+    expect(await readTask(store, code)).to.deep.include({ status: 3, retryCount: 4, runningAttempt: 4 });
+    expect(await dueInMs(store, code)).to.be.closeTo(25 * MINUTE_MS, 5_000);
+
+    await store.change(
+      "UPDATE selection_submit_batch SET batch_status = 'INIT' WHERE payment_order_version_id = ?",
+      [submit.versionId],
+    );
+    await byHand(code);
+    await makeWorker(store).work();
+    expect(await readTask(store, code)).to.deep.include({ status: 2, retryCount: 4 });
+  });
+
+  it('LCK-28 a CANCELLED batch never runs: an ordinary failure, and it stays CANCELLED', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store);
+    const ids = await makeLocks(store, submit, 1);
+    await cancelBatch(submit.versionId);
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    await makeWorker(store).work();
+    expect(await readTask(store, code)).to.deep.include({ status: 3, errorCode: 'RELEASE_BATCH_CANCELLED' });
+    expect((await readBatch(store, submit.versionId)).status).to.equal('CANCELLED');
+    expect(await lockStatuses(store, ids)).to.deep.equal(['RESERVED']);
+  });
+
+  for (const status of ['INIT', 'FAILED', 'RUNNING']) {
+    it(`LCK-28 a batch that is ${status} and nobody's becomes RUNNING, then DONE`, async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { batch: { batch_status: status, lease_version: 3 } });
+      await makeLocks(store, submit, 1);
+      await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      expect(await readBatch(store, submit.versionId)).to.deep.include({ status: 'DONE', leaseVersion: 4 });
+    });
+  }
+
+  const missing: Record<string, string> = {
+    version: 'DELETE FROM fi_resident_income_payment_order_version WHERE id = ?',
+    order: `DELETE o FROM fi_resident_income_payment_order o
+              JOIN fi_resident_income_payment_order_version v ON v.payment_order_id = o.id WHERE v.id = ?`,
+    session: `DELETE s FROM selection_session s
+                JOIN fi_resident_income_payment_order_version v ON v.session_id = s.id WHERE v.id = ?`,
+    batch:
+      "DELETE FROM selection_submit_batch WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_RELEASE'",
+  };
+  for (const [what, statement] of Object.entries(missing)) {
+    it(`LCK-12 a missing ${what} is a failure, and nothing is made up`, async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const ids = await makeLocks(store, submit, 1);
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      await store.change(statement, [submit.versionId]);
+      await makeWorker(store).work();
+      expect(await readTask(store, code)).to.deep.include({
+        status: 3,
+        retryCount: 1,
+        errorCode: 'RELEASE_CONTEXT_MISSING',
+      });
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RESERVED']);
+    });
+  }
+
+  const breaches: Record<string, Record<string, string>> = {
+    'data that is no object': { task_data: '"BUILD_FAILED"' },
+    'no version': { task_data: '{"lockReleaseReason":"BUILD_FAILED","taskScene":"LOCK_RELEASE"}' },
+    'version 0': {
+      task_data:
+        '{"paymentOrderVersionId":"0","lockReleaseReason":"BUILD_FAILED","taskScene":"LOCK_RELEASE"}',
+    },
+    'a reason that is none': {
+      task_data: '{"paymentOrderVersionId":"1","lockReleaseReason":"WHATEVER","taskScene":"LOCK_RELEASE"}',
+    },
+    'another scene': {
+      task_data:
+        '{"paymentOrderVersionId":"1","lockReleaseReason":"BUILD_FAILED","taskScene":"lock_release"}',
+    },
+    'a key of another version': { business_key: 'LOCK_RELEASE:999999:BUILD_FAILED' },
+    'a code of another key': { task_code: 'RIPLR:00000000000000000000000000000000' },
+  };
+  for (const [what, columns] of Object.entries(breaches)) {
+    it(`LCK-9 ${what}: an ordinary failure, no cancellation, nothing released`, async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const ids = await makeLocks(store, submit, 1);
+      const made = await makeRelease(store, submit, 'BUILD_FAILED', columns);
+      const code = columns.task_code ?? made;
+      if (columns.task_code !== undefined)
+        await store.change('UPDATE fi_async_task SET task_code = ? WHERE task_code = ?', [code, made]);
+      await makeWorker(store).work();
+      expect(await readTask(store, code)).to.deep.include({
+        status: 3,
+        retryCount: 1,
+        errorCode: 'BAD_TASK_IDENTITY',
+      });
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RESERVED']);
+    });
+  }
+
+  it('LCK-11 a historical REVIEW_REJECTED is cancelled for good, even if version, batch and locks are gone', async () => {
+    const { store } = testStore;
+    const code = await makeRelease(store, { versionId: '123456789' }, 'REVIEW_REJECTED', { retry_count: 1 });
+    await makeWorker(store).work();
+    expect(await statusOf(store, code)).to.equal('CANCELLED');
+    expect(await readTask(store, code)).to.deep.include({ retryCount: 3, errorCode: 'REVIEW_REJECTED' });
+  });
+
+  it('LCK-18 a lock that came behind the cursor fails the count, and the next attempt looks from the start', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, { batch: { batch_size: 2 } });
+    const [behind, ...ids] = await makeLocks(store, submit, 3);
+    await store.change(
+      `UPDATE fi_resident_income_payment_bill_lock SET lock_status = 'ACTIVE' WHERE id = ?`,
+      [behind!],
+    );
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    await makeWorker(store, { limits: { sliceMs: 0 } }).work();
+    await store.change(
+      `UPDATE fi_resident_income_payment_bill_lock SET lock_status = 'RESERVED' WHERE id = ?`,
+      [behind!],
+    );
+    await makeWorker(store).work();
+    expect(await readTask(store, code)).to.deep.include({
+      status: 3,
+      errorCode: 'LOCKS_LEFT',
+      retryCount: 1,
+    });
+    expect(await readBatch(store, submit.versionId)).to.deep.include({
+      status: 'FAILED',
+      lastErrorCode: 'LOCKS_LEFT',
+    });
+    expect(await lockStatuses(store, [behind!, ...ids])).to.deep.equal(['RESERVED', 'RELEASED', 'RELEASED']);
+
+    await dueNow(code);
+    await makeWorker(store).work();
+    expect(await statusOf(store, code)).to.equal('SUCCESS');
+    expect((await readTask(store, code)).result).to.deep.include({ releasedCount: 3 });
+    expect(await lockStatuses(store, [behind!])).to.deep.equal(['RELEASED']);
+  });
+
+  it('LCK-22 the committed batches stay, and the failure of the batch is written beside the task's', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+    const ids = await makeLocks(store, submit, 3);
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    await store.change(
+      `CREATE TRIGGER refuse_one BEFORE UPDATE ON fi_resident_income_payment_bill_lock FOR EACH ROW
+         BEGIN IF NEW.id = ${ids[1]} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'this one breaks'; END IF; END`,
+    );
+    try {
+      await makeWorker(store).work();
+    } finally {
+      await store.change('DROP TRIGGER refuse_one');
+    }
+    const task = await readTask(store, code);
+    expect(task).to.deep.include({ status: 3, retryCount: 1 });
+    expect(task.errorMessage).to.contain('this one breaks');
+    expect(task.result).to.deep.include({ cursor: ids[0], releasedCount: 1 });
+    expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED', 'RESERVED', 'RESERVED']);
+    expect(await readBatch(store, submit.versionId)).to.deep.include({
+      status: 'FAILED',
+      ownerTaskId: task.id,
+      ownerAttempt: 1,
+      lastItemId: ids[0],
+    });
+    await dueNow(code);
+    await makeWorker(store).work();
+    expect((await readTask(store, code)).result).to.deep.include({ releasedCount: 3, batchCount: 3 });
+  });
+});

@@ -1,0 +1,237 @@
+import { expect } from 'chai';
+import type { LockReleaseReason } from '../../src/domain/lock-release.ts';
+import { openTestStore, type TestStore } from '../support/database.ts';
+import { readTask, statusOf } from '../support/engine.ts';
+import {
+  lockStatuses,
+  makeBillWithLock,
+  makeLocks,
+  makeOrder,
+  makeSubmit,
+  readBatch,
+  readLocks,
+} from '../support/payment-factory.ts';
+import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+
+describe('lock release: exactly its own locks', () => {
+  let testStore: TestStore;
+  before(async () => {
+    testStore = await openTestStore();
+    await makeReleaseSlots(testStore.store);
+  });
+  after(() => testStore.drop());
+  beforeEach(() => forgetTasks(testStore.store));
+
+  /** One column differs, all the others are equal; those that say nothing about ownership differ beside it. */
+  const others: Record<string, Record<string, string | number>> = {
+    'another order': { payment_order_id: '900001' },
+    'another session': { session_id: '900002' },
+    'another attempt': { submit_attempt: 2 },
+    'another data version': { data_version: '2' },
+  };
+  for (const [what, difference] of Object.entries(others)) {
+    for (const reason of ['BUILD_FAILED', 'COMPENSATION_RELEASE'] as const) {
+      it(`LCK-14 leaves the locks of ${what} with everything else equal (${reason})`, async () => {
+        const { store } = testStore;
+        const submit = await makeSubmit(store, { batch: { batch_size: 2 } });
+        const own = await makeLocks(store, submit, 2);
+        const foreign = await makeLocks(store, submit, 2, difference);
+        const last = await makeLocks(store, submit, 1);
+        const code = await makeRelease(store, submit, reason);
+        await makeWorker(store).work();
+        expect(await statusOf(store, code)).to.equal('SUCCESS');
+        expect(await lockStatuses(store, [...own, ...last])).to.deep.equal([
+          'RELEASED',
+          'RELEASED',
+          'RELEASED',
+        ]);
+        expect(await lockStatuses(store, foreign)).to.deep.equal(['RESERVED', 'RESERVED']);
+      });
+    }
+  }
+
+  it('LCK-14 another submit of the same order keeps its locks', async () => {
+    const { store } = testStore;
+    const orderId = await makeOrder(store);
+    const failed = await makeSubmit(store, { orderId });
+    const later = await makeSubmit(store, {
+      orderId,
+      version: { target_data_version: '2', version_build_status: 'BUILT' },
+    });
+    const own = await makeLocks(store, failed, 2);
+    const foreign = await makeLocks(store, later, 2);
+    await makeRelease(store, failed, 'BUILD_FAILED');
+    await makeWorker(store).work();
+    expect(await lockStatuses(store, own)).to.deep.equal(['RELEASED', 'RELEASED']);
+    expect(await lockStatuses(store, foreign)).to.deep.equal(['RESERVED', 'RESERVED']);
+  });
+
+  for (const column of ['payment_order_version_id', 'submit_token'] as const) {
+    it(`LCK-14 ${column} decides nothing: the submit's lock goes, whatever it says`, async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const own = await makeLocks(store, submit, 1, { [column]: '900003' });
+      await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      expect(await lockStatuses(store, own)).to.deep.equal(['RELEASED']);
+    });
+  }
+
+  it('LCK-17 what was released before keeps its time and reason', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store);
+    const [early] = await makeLocks(store, submit, 1, {
+      lock_status: 'RELEASED',
+      release_reason: 'SUBMIT_CANCEL',
+      release_time: '2026-01-01 00:00:00.000',
+    });
+    const before = await readLocks(store, [early!]);
+    await makeLocks(store, submit, 1);
+    await makeRelease(store, submit, 'COMPENSATION_RELEASE');
+    await makeWorker(store).work();
+    expect(await readLocks(store, [early!])).to.deep.equal(before);
+    expect((await readBatch(store, submit.versionId)).processedCount).to.equal(1);
+  });
+
+  describe('a selection', () => {
+    it('LCK-4 keeps paging, update and count to the bills that it names', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, {
+        version: { version_build_status: 'PUBLISHED' },
+        batch: { batch_size: 1 },
+      });
+      const bills = [];
+      for (let made = 0; made < 5; made++)
+        bills.push(await makeBillWithLock(store, submit, { lock: { lock_status: 'ACTIVE' } }));
+      const locks = bills.map((bill) => bill.lockId);
+      const named = [bills[1]!.orderBillId, bills[3]!.orderBillId];
+      const code = await makeRelease(store, submit, 'PAYMENT_SUCCESS', {}, named);
+      await makeWorker(store).work();
+      expect(await statusOf(store, code)).to.equal('SUCCESS');
+      expect(await lockStatuses(store, locks)).to.deep.equal([
+        'ACTIVE',
+        'RELEASED',
+        'ACTIVE',
+        'RELEASED',
+        'ACTIVE',
+      ]);
+      expect((await readTask(store, code)).result).to.deep.include({ releasedCount: 2, batchCount: 2 });
+    });
+
+    it('LCK-4 two selections of one reason are two releases, and a DONE batch of the first fools the second not', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { version: { version_build_status: 'PUBLISHED' } });
+      const first = await makeBillWithLock(store, submit, { lock: { lock_status: 'ACTIVE' } });
+      const second = await makeBillWithLock(store, submit, { lock: { lock_status: 'ACTIVE' } });
+      await makeRelease(store, submit, 'PARTIAL_PAYMENT', {}, [first.orderBillId]);
+      await makeWorker(store).work();
+      expect(await lockStatuses(store, [first.lockId, second.lockId])).to.deep.equal(['RELEASED', 'ACTIVE']);
+      await makeRelease(store, submit, 'PARTIAL_PAYMENT', {}, [second.orderBillId]);
+      await makeWorker(store).work();
+      expect(await lockStatuses(store, [first.lockId, second.lockId])).to.deep.equal([
+        'RELEASED',
+        'RELEASED',
+      ]);
+    });
+  });
+
+  describe('two reasons for one version', () => {
+    const orders: [LockReleaseReason, LockReleaseReason][] = [
+      ['BUILD_FAILED', 'COMPENSATION_RELEASE'],
+      ['COMPENSATION_RELEASE', 'BUILD_FAILED'],
+    ];
+    for (const [first, second] of orders) {
+      it(`LCK-18 ${first}, then ${second}: each does what its row of the matrix says, a DONE batch proves nothing`, async () => {
+        const { store } = testStore;
+        const submit = await makeSubmit(store);
+        const reserved = await makeLocks(store, submit, 2);
+        const active = await makeLocks(store, submit, 2, { lock_status: 'ACTIVE' });
+        const statuses = async () => [
+          ...new Set(await lockStatuses(store, reserved)),
+          ...new Set(await lockStatuses(store, active)),
+        ];
+        const firstCode = await makeRelease(store, submit, first);
+        await makeWorker(store).work();
+        expect(await statuses()).to.deep.equal([
+          'RELEASED',
+          first === 'BUILD_FAILED' ? 'ACTIVE' : 'RELEASED',
+        ]);
+        expect((await readBatch(store, submit.versionId)).status).to.equal('DONE');
+
+        const secondCode = await makeRelease(store, submit, second);
+        await makeWorker(store).work();
+        expect(await statuses()).to.deep.equal(['RELEASED', 'RELEASED']);
+        expect((await readBatch(store, submit.versionId)).status).to.equal('DONE');
+        const counts = async (code: string) =>
+          ((await readTask(store, code)).result as { releasedCount: number }).releasedCount;
+        expect([await counts(firstCode), await counts(secondCode)]).to.deep.equal(
+          first === 'BUILD_FAILED' ? [2, 2] : [4, 0],
+        );
+      });
+    }
+
+    it('LCK-18 a lock that came behind a DONE batch is found by the next reason', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { batch: { batch_status: 'DONE', last_item_id: '999999999' } });
+      const ids = await makeLocks(store, submit, 1);
+      await makeRelease(store, submit, 'COMPENSATION_RELEASE');
+      await makeWorker(store).work();
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED']);
+    });
+
+    it('LCK-16 is busy while another task of the version has the batch under way, and goes on when it has ended', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const ids = await makeLocks(store, submit, 2);
+      const owner = await makeRelease(store, submit, 'SUBMIT_CANCEL', { status: 1, running_attempt: 4 });
+      const { id } = await readTask(store, owner);
+      await store.change(
+        `UPDATE selection_submit_batch SET batch_status = 'RUNNING', owner_task_id = ?, owner_attempt = 4
+          WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_RELEASE'`,
+        [id, submit.versionId],
+      );
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      const waiting = await readTask(store, code);
+      expect(await statusOf(store, code)).to.equal('PENDING');
+      expect(waiting.busySince).to.not.equal(null);
+      expect(waiting).to.deep.include({ retryCount: 0, errorCode: null });
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RESERVED', 'RESERVED']);
+
+      await store.change('UPDATE fi_async_task SET status = 4 WHERE id = ?', [id]);
+      await store.change('UPDATE fi_async_task SET next_execute_time = NOW(3) WHERE task_code = ?', [code]);
+      await makeWorker(store).work();
+      expect(await statusOf(store, code)).to.equal('SUCCESS');
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED', 'RELEASED']);
+    });
+  });
+
+  it('LCK-21 nothing else is written: no bill, difference, amount, snapshot or further task', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, { version: { version_build_status: 'PUBLISHED' } });
+    await makeBillWithLock(store, submit, { lock: { lock_status: 'ACTIVE' } });
+    await makeRelease(store, submit, 'ORDER_VOID');
+    const counts = async () => {
+      const tables = [
+        'fi_async_task',
+        'fi_customer_bill',
+        'fi_customer_bill_partner',
+        'fi_monthly_income_difference',
+        'fi_resident_income_payment_bill_dimension_snapshot',
+        'fi_resident_income_payment_fact',
+        'fi_resident_income_payment_audit_plan',
+        'fi_resident_income_payment_async_operation_log',
+      ];
+      const found = [];
+      for (const table of tables) found.push(await store.one(`SELECT COUNT(*) c FROM ${table}`));
+      const bills = await store.many('SELECT * FROM fi_resident_income_payment_order_bill');
+      const order = await store.many('SELECT * FROM fi_resident_income_payment_order');
+      const version = await store.many('SELECT * FROM fi_resident_income_payment_order_version');
+      const session = await store.many('SELECT * FROM selection_session');
+      return JSON.stringify([found, bills, order, version, session]);
+    };
+    const before = await counts();
+    await makeWorker(store).work();
+    expect(await counts()).to.equal(before);
+  });
+});
