@@ -6,6 +6,7 @@ import type { IngestDependencies } from '../ingest/post-push.ts';
 import { answerErrors, answerUnknownRoutes } from './answer-errors.ts';
 import { healthRouter, type Pingable } from './health.ts';
 import { lingerAfterEarlyAnswers } from './linger.ts';
+import { serveOpenApi } from './openapi.ts';
 import { partnerRouter } from './partner-router.ts';
 import { logRequests } from './request-log.ts';
 
@@ -27,6 +28,7 @@ export function createApp(needs: AppDependencies): Express {
   app.disable('etag');
   app.use(logRequests(needs.log), lingerAfterEarlyAnswers(), helmet());
   app.use(healthRouter(needs));
+  app.get('/openapi.json', serveOpenApi());
   for (const mount of needs.mounts ?? []) app.use(mount.path, mount.handler);
   app.use('/api/v1', partnerRouter(needs));
   app.use(answerUnknownRoutes());

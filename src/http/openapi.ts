@@ -1,0 +1,186 @@
+/** `/openapi.json`: the partner API, made from the schemas that validate (ING-10). */
+import type { RequestHandler } from 'express';
+import { z } from 'zod';
+import { pushSchema } from '../domain/pushed-fields.ts';
+import {
+  acceptedPushSchema,
+  completenessSchema,
+  coverageSchema,
+  dryRunSchema,
+  problemSchema,
+  pushListSchema,
+  rowTracesSchema,
+} from './reply-schemas.ts';
+
+type Json = Record<string, unknown>;
+
+const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
+  Push: pushSchema,
+  AcceptedPush: acceptedPushSchema,
+  DryRun: dryRunSchema,
+  Coverage: coverageSchema,
+  RowTraces: rowTracesSchema,
+  PushList: pushListSchema,
+  Completeness: completenessSchema,
+  Problem: problemSchema,
+};
+
+export function openApiDocument(): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Rooftally partner API',
+      version: '1',
+      description:
+        'Partners push each month’s household income bills, and see what became of every one. 202 means that the accepted rows are committed; never that bills are written.',
+    },
+    security: [{ partnerKey: [] }],
+    paths: {
+      '/api/v1/pushes': { post: postPush(), get: listPushes() },
+      '/api/v1/pushes/{pushId}': { get: getPush() },
+      '/api/v1/pushes/{pushId}/bills': { get: listBills() },
+      '/api/v1/completeness': { get: getCompleteness() },
+    },
+    components: {
+      securitySchemes: { partnerKey: { type: 'http', scheme: 'bearer' } },
+      schemas: Object.fromEntries(
+        Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)]),
+      ),
+    },
+  };
+}
+
+export function serveOpenApi(): RequestHandler {
+  const text = JSON.stringify(openApiDocument());
+  return (_request, response) => {
+    response.type('json').send(text);
+  };
+}
+
+function postPush(): Json {
+  return {
+    operationId: 'postPush',
+    summary: 'Send bills',
+    parameters: [
+      header(
+        'Idempotency-Key',
+        'A name of your own for this push, the same when you send it again. Required, or its alias.',
+      ),
+      header('X-Request-Id', 'Alias of Idempotency-Key.'),
+      query('dryRun', 'Check and answer, store nothing.', { type: 'boolean', default: false }),
+      query('strict', 'False: unknown fields are ignored and counted.', { type: 'boolean', default: true }),
+    ],
+    requestBody: { required: true, content: { 'application/json': { schema: ref('Push') } } },
+    responses: {
+      200: reply('A dry run: what would have been said.', 'DryRun'),
+      202: {
+        ...reply('Accepted, in whole or in part, or a repeat of what was accepted before.', 'AcceptedPush'),
+        headers: {
+          'Idempotency-Replayed': { schema: { const: 'true' }, description: 'Only on a repeat.' },
+          Location: { schema: { type: 'string' } },
+        },
+      },
+      ...problems({
+        400: 'No identity, or two; a body or query that cannot be read.',
+        401: 'No live key.',
+        408: 'The body did not arrive in time.',
+        409: 'A push of the same identity is being accepted right now.',
+        413: 'Over a limit, which is named.',
+        415: 'Not a format that is read.',
+        422: 'Totals that do not add up, an identity used for other content, or not one row accepted.',
+        429: 'Too many pushes a minute.',
+        503: 'The database is out of reach; nothing was done.',
+      }),
+    },
+  };
+}
+
+function listPushes(): Json {
+  return {
+    operationId: 'listPushes',
+    summary: 'Own pushes, newest first',
+    parameters: [query('idempotencyKey', 'Only those of this identity.', { type: 'string' }), ...paging()],
+    responses: {
+      200: reply('A page.', 'PushList'),
+      ...problems({ 400: 'A malformed query.', 401: 'No live key.' }),
+    },
+  };
+}
+
+function getPush(): Json {
+  return {
+    operationId: 'getPush',
+    summary: 'What became of a push, in rows and in money',
+    parameters: [pushId()],
+    responses: {
+      200: reply('As of one instant.', 'Coverage'),
+      ...problems({ 401: 'No live key.', 404: 'No push of yours.' }),
+    },
+  };
+}
+
+function listBills(): Json {
+  return {
+    operationId: 'listBills',
+    summary: 'Each pushed bill and what became of it',
+    parameters: [pushId(), query('place', 'Only rows in this place.', { type: 'string' }), ...paging()],
+    responses: {
+      200: reply('A page, in row order.', 'RowTraces'),
+      ...problems({ 400: 'A malformed query.', 401: 'No live key.', 404: 'No push of yours.' }),
+    },
+  };
+}
+
+function getCompleteness(): Json {
+  const shown = { type: 'string', enum: ['missing', 'received', 'all'], default: 'missing' };
+  return {
+    operationId: 'getCompleteness',
+    summary: 'The stations that should have sent a month’s bills, against those that did',
+    parameters: [
+      { ...query('month', 'YYYY-MM', { type: 'string' }), required: true },
+      query('show', 'Which of them are listed.', shown),
+      ...paging(),
+    ],
+    responses: {
+      200: reply('Sums and a page.', 'Completeness'),
+      ...problems({ 400: 'A malformed query.', 401: 'No live key.' }),
+    },
+  };
+}
+
+function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input' });
+  return rest;
+}
+
+const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+const reply = (description: string, name: string): Json => ({
+  description,
+  content: { 'application/json': { schema: ref(name) } },
+});
+const header = (name: string, description: string): Json => ({
+  name,
+  in: 'header',
+  description,
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+});
+const query = (name: string, description: string, schema: Json): Json => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+});
+const pushId = (): Json => ({ name: 'pushId', in: 'path', required: true, schema: { type: 'string' } });
+const paging = (): Json[] => [
+  query('cursor', 'The page before gave it as nextCursor.', { type: 'string' }),
+  query('limit', 'At most so many.', { type: 'integer', minimum: 1 }),
+];
+
+function problems(descriptions: Readonly<Record<number, string>>): Json {
+  return Object.fromEntries(
+    Object.entries(descriptions).map(([status, description]) => [
+      status,
+      { description, content: { 'application/problem+json': { schema: ref('Problem') } } },
+    ]),
+  );
+}
