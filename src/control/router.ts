@@ -8,6 +8,7 @@ import { boardRouter } from './board.ts';
 import { changePartner } from './change-partner.ts';
 import { createCredential } from './create-credential.ts';
 import { createPartner } from './create-partner.ts';
+import { createSnapshotsRoute } from './create-snapshots.ts';
 import { listAnyPushesRoute } from './list-any-pushes.ts';
 import { listCredentials } from './list-credentials.ts';
 import {
@@ -26,6 +27,7 @@ import { loginRouter } from './login.ts';
 import { logoutRouter } from './logout.ts';
 import { BOARD_PATH } from './next-page.ts';
 import { pauseStage, resumeStage } from './pause-stage.ts';
+import { paymentOrdersRouter } from './payment-orders.ts';
 import { paymentSessionsRouter } from './payment-sessions.ts';
 import { putStationMapping } from './put-station-mapping.ts';
 import { parseJsonBodies } from './read-body.ts';
@@ -34,6 +36,7 @@ import { revokeCredential } from './revoke-credential.ts';
 import { runTasksRoute } from './run-tasks.ts';
 import { showTask } from './show-task.ts';
 import { cancelTaskRoute, resumeTaskRoute, stopTaskRoute } from './steer-task.ts';
+import { verifyBillsRoute } from './verify-bills.ts';
 
 export interface ControlDependencies {
   readonly engine: Engine;
@@ -98,7 +101,10 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/differences', listDifferencesRoute(store));
   router.get('/accounts', listAccountsRoute(store));
   router.get('/snapshots', listSnapshotsRoute(store));
+  router.post('/snapshots', createSnapshotsRoute(engine));
+  router.post('/verifications', verifyBillsRoute(engine));
   router.use('/payment-sessions', paymentSessionsRouter(engine));
+  router.use('/payment-orders', paymentOrdersRouter(engine));
   router.get('/operations', listOperationsRoute(store));
   return router;
 }
