@@ -24,6 +24,7 @@ import { checkRedis, openRedis } from './leases/redis.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { metricsHandler } from './metrics/scrape.ts';
 import { findInvalidSessions } from './scheduler/find-invalid-sessions.ts';
+import { keepSlots } from './scheduler/keep-slots.ts';
 import { scanDueWork } from './scheduler/scan-due-work.ts';
 import { startScheduler } from './scheduler/scheduler.ts';
 import { closeStore, migrate, openStore } from './store/open-store.ts';
@@ -160,7 +161,7 @@ function startScan(config: Config, { engine }: Parts, undo: Undo[]): void {
   const { scanIntervalMs, leaderLeaseMs } = config.scheduler;
   const scheduler = startScheduler(engine, {
     leaseMs: leaderLeaseMs,
-    jobs: [scanDueWork(scanIntervalMs), findInvalidSessions()],
+    jobs: [keepSlots(), scanDueWork(scanIntervalMs), findInvalidSessions()],
   });
   undo.push({ what: 'scheduler', step: () => scheduler.stop() });
 }

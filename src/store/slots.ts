@@ -231,3 +231,28 @@ export async function listWakeCandidates(sql: Sql): Promise<WakeCandidate[]> {
   );
   return rows.map(({ holder, ...slot }) => ({ ...slot, dead: holder !== null }));
 }
+
+export type Lane = Pick<SlotKey, 'stage' | 'partnerOrgId'>;
+
+/**
+ * Partners and stages without a single slot, a retired one included. Partner 0, who owns work that belongs to nobody, is
+ * looked at only where there is such work.
+ */
+export async function listLanesWithoutSlots(
+  sql: Sql,
+  where: { readonly stages: readonly StageName[]; readonly limit: number },
+): Promise<Lane[]> {
+  const stages = JSON.stringify(where.stages);
+  return sql.many<Lane>(
+    `SELECT v.stage, p.partner_org_id partnerOrgId
+       FROM (SELECT partner_org_id FROM partner UNION ALL SELECT 0) p
+       JOIN JSON_TABLE(?, '$[*]' COLUMNS (stage VARCHAR(32) CHARACTER SET utf8mb4 PATH '$')) v
+      WHERE NOT EXISTS (SELECT 1 FROM stage_slot s
+                         WHERE s.stage = v.stage COLLATE utf8mb4_bin AND s.partner_org_id = p.partner_org_id)
+        AND (p.partner_org_id > 0
+             OR EXISTS (SELECT 1 FROM fi_async_task t FORCE INDEX (idx_task_claim)
+                         WHERE t.claimable = 1 AND t.stage = v.stage COLLATE utf8mb4_bin AND t.partner_org_id = 0))
+      LIMIT ${where.limit}`,
+    [stages],
+  );
+}
