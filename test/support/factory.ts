@@ -3,6 +3,7 @@
  * Ids are unique within a run, so that no two tests meet by accident.
  */
 import { createHash } from 'node:crypto';
+import { recalculateAccounts } from '../../src/store/projections.ts';
 import type { Sql, SqlValue } from '../../src/store/sql.ts';
 
 let lastNumber = 1000;
@@ -118,13 +119,13 @@ export async function makePlatformAccount(
   });
 }
 
-/** Our own bill of a platform station for a month, in the account given. @returns its id */
+/** Our own bill of a platform station for a month, in the account given, whose totals follow. @returns its id */
 export async function makePlatformBill(
   sql: Sql,
   where: { partnerOrgId: string; platformStationId: string; accountId: string; month: string },
   columns: Columns = {},
 ): Promise<string> {
-  return insertNumberedRow(sql, 'fi_customer_bill', {
+  const billId = await insertNumberedRow(sql, 'fi_customer_bill', {
     customer_account_id: where.accountId,
     partner_org_id: where.partnerOrgId,
     small_station_id: where.platformStationId,
@@ -132,6 +133,8 @@ export async function makePlatformBill(
     rent: '120.00',
     ...columns,
   });
+  await recalculateAccounts(sql, 'platform', [where.accountId], null);
+  return billId;
 }
 
 /** The read model's row for a station-month, older than anything the chain would write. @returns its id */
@@ -148,24 +151,51 @@ export async function makeSnapshot(
   });
 }
 
-/** A live lock (RESERVED unless said otherwise) on a station-month. @returns its id */
+/** A live lock (RESERVED unless said otherwise) on a station-month, of a submit that is being built. @returns its id */
 export async function makeBillLock(
   sql: Sql,
   where: { platformStationId: string; month: string; partnerOrgId?: string },
   columns: Columns = {},
 ): Promise<string> {
+  const partnerOrgId = where.partnerOrgId ?? '0';
+  const submit = columns.payment_order_id === undefined ? await makeSubmit(sql, partnerOrgId) : {};
   return insertNumberedRow(sql, 'fi_resident_income_payment_bill_lock', {
     lock_key: `${where.platformStationId}:${where.month}`,
     lock_status: 'RESERVED',
     platform_station_id: where.platformStationId,
     bill_year_month: where.month,
-    partner_org_id: where.partnerOrgId ?? '0',
-    payment_order_id: '1',
+    partner_org_id: partnerOrgId,
     session_id: '1',
     submit_attempt: 1,
     data_version: '1',
+    ...submit,
     ...columns,
   });
+}
+
+/** An order with its first version BUILDING, as a submit has just started it. @returns the columns that its locks name it by */
+async function makeSubmit(sql: Sql, partnerOrgId: string): Promise<Columns> {
+  const orderId = await insertNumberedRow(sql, 'fi_resident_income_payment_order', {
+    order_no: `PO${nextNumber()}`,
+    partner_org_id: partnerOrgId,
+    create_user_id: 'test',
+  });
+  const sessionId = await insertNumberedRow(sql, 'selection_session', {
+    partner_org_id: partnerOrgId,
+    mode: 'NEW',
+    status: 'SUBMITTING',
+    creator_user_id: 'test',
+    months: '[]',
+  });
+  const versionId = await insertNumberedRow(sql, 'fi_resident_income_payment_order_version', {
+    payment_order_id: orderId,
+    session_id: sessionId,
+    target_data_version: '1',
+    submit_attempt: 1,
+    submit_token: `token-${orderId}`,
+    version_build_status: 'BUILDING',
+  });
+  return { payment_order_id: orderId, payment_order_version_id: versionId, session_id: sessionId };
 }
 
 /** A released lock leaves its key to the next one (LCK-17). */
