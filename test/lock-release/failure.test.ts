@@ -188,7 +188,7 @@ describe('lock release: failures', () => {
     expect(await lockStatuses(store, [behind!])).to.deep.equal(['RELEASED']);
   });
 
-  it('LCK-22 the committed batches stay, and the failure of the batch is written beside the task's', async () => {
+  it('LCK-22 the committed batches stay, and the failure of the batch is written beside that of its task', async () => {
     const { store } = testStore;
     const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
     const ids = await makeLocks(store, submit, 3);

@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import { lockContext } from '../../actors/lock-release/context.ts';
+import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
+import { openTestStore, type TestStore } from '../support/database.ts';
+import { endLease, holdRows, readTask, signal, slotOf, statusOf, untilWaiting } from '../support/engine.ts';
+import {
+  lockStatuses,
+  type MadeSubmit,
+  makeLocks,
+  makeSubmit,
+  PAYMENT_PARTNER,
+  publish,
+  readBatch,
+  versionStatus,
+} from '../support/payment-factory.ts';
+import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+
+describe('lock release: two sessions at once', () => {
+  let testStore: TestStore;
+  let other: Store;
+  before(async () => {
+    testStore = await openTestStore();
+    other = await testStore.openAnother();
+    await makeReleaseSlots(testStore.store);
+  });
+  after(() => testStore.drop());
+  beforeEach(() => forgetTasks(testStore.store));
+
+  /** Never a published version without its locks. */
+  async function expectConsistent(submit: MadeSubmit, ids: readonly string[]) {
+    const { store } = testStore;
+    const published = (await versionStatus(store, submit.versionId)) === 'PUBLISHED';
+    expect(new Set(await lockStatuses(store, ids))).to.deep.equal(
+      new Set([published ? 'RESERVED' : 'RELEASED']),
+    );
+    return published;
+  }
+
+  describe('publish against release', () => {
+    it('LCK-16 publishing has the version row, the release waits, then finds it published: nothing is released', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { version: { version_build_status: 'BUILT' } });
+      const ids = await makeLocks(store, submit, 3);
+      const code = await makeRelease(store, submit, 'SUBMIT_CANCEL');
+      const mayCommit = signal();
+      const locked = signal();
+      const publishing = other.transaction(NEW_READ_COMMITTED, async (tx) => {
+        await publish(tx, submit);
+        locked.give();
+        await mayCommit.given;
+      });
+      await locked.given;
+      const turn = makeWorker(store).work();
+      await untilWaiting(store);
+      mayCommit.give();
+      await Promise.all([publishing, turn]);
+      expect(await expectConsistent(submit, ids)).to.equal(true);
+      expect(await statusOf(store, code)).to.equal('CANCELLED');
+    });
+
+    it('LCK-16 publishing that is rolled back lets the release go on', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { version: { version_build_status: 'BUILT' } });
+      const ids = await makeLocks(store, submit, 3);
+      await makeRelease(store, submit, 'SUBMIT_CANCEL');
+      const mayFail = signal();
+      const locked = signal();
+      const publishing = other.transaction(NEW_READ_COMMITTED, async (tx) => {
+        await publish(tx, submit);
+        locked.give();
+        await mayFail.given;
+        throw new Error('rolled back');
+      });
+      await locked.given;
+      const turn = makeWorker(store).work();
+      await untilWaiting(store);
+      mayFail.give();
+      await Promise.allSettled([publishing, turn]);
+      expect(await expectConsistent(submit, ids)).to.equal(false);
+    });
+
+    it('LCK-16 the release has the version row: publishing waits for the batch, and counts what is left of the locks', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { version: { version_build_status: 'BUILT' } });
+      const ids = await makeLocks(store, submit, 3);
+      await makeRelease(store, submit, 'SUBMIT_CANCEL');
+      // The last lock is held elsewhere, so that the release stands still in its UPDATE, with the version row in hand.
+      const held = await holdRows(
+        await testStore.openAnother(),
+        'SELECT id FROM fi_resident_income_payment_bill_lock WHERE id = ? FOR UPDATE',
+        [ids[2]!],
+      );
+      const turn = makeWorker(store).work();
+      await untilWaiting(store);
+      const publishing = other.transaction(NEW_READ_COMMITTED, async (tx) => {
+        await tx.one('SELECT id FROM fi_resident_income_payment_order_version WHERE id = ? FOR UPDATE', [
+          submit.versionId,
+        ]);
+        const { live } = await tx.one<{ live: string }>(
+          `SELECT COUNT(*) live FROM fi_resident_income_payment_bill_lock WHERE id IN (?) AND lock_status = 'RESERVED'`,
+          [ids],
+        );
+        return Number(live) === ids.length ? publish(tx, submit) : false;
+      });
+      await untilWaiting(store, 2);
+      await held.release();
+      const [, published] = await Promise.all([turn, publishing]);
+      expect(published).to.equal(false);
+      expect(await expectConsistent(submit, ids)).to.equal(false);
+    });
+
+    it('LCK-13 the UPDATE holds the version that it has looked at: publishing waits until it has committed', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { version: { version_build_status: 'BUILT' } });
+      const mayCommit = signal();
+      const locked = signal();
+      const releasing = store.transaction(NEW_READ_COMMITTED, async (tx) => {
+        await lockContext(tx, {
+          paymentOrderVersionId: submit.versionId,
+          lockReleaseReason: 'SUBMIT_CANCEL',
+          orderBillIds: null,
+        });
+        locked.give();
+        await mayCommit.given;
+      });
+      await locked.given;
+      const publishing = other.transaction(NEW_READ_COMMITTED, (tx) => publish(tx, submit));
+      await untilWaiting(store);
+      expect(await versionStatus(store, submit.versionId)).to.equal('BUILT');
+      mayCommit.give();
+      await Promise.all([releasing, publishing]);
+      expect(await versionStatus(store, submit.versionId)).to.equal('PUBLISHED');
+    });
+  });
+
+  describe('two workers on one task', () => {
+    it('LCK-8, LCK-10 a zombie whose slot was lost between two batches writes nothing: one release, one summary', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+      const ids = await makeLocks(store, submit, 3);
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      // The zombie stands still in its second batch, and the slot is gone when it wakes up.
+      const zombieStore = await testStore.openAnother();
+      const asleep = signal();
+      const wakeUp = signal();
+      const zombie = makeWorker(zombieStore, { worker: 'zombie' });
+      const transaction = zombieStore.transaction.bind(zombieStore);
+      let begun = 0;
+      zombieStore.transaction = async (options, work) => {
+        begun += 1;
+        if (begun === 3) {
+          asleep.give();
+          await wakeUp.given;
+        }
+        return transaction(options, work);
+      };
+      const zombieTurn = zombie.work();
+      await asleep.given;
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED', 'RESERVED', 'RESERVED']);
+      await endLease(store, slotOf(1, PAYMENT_PARTNER, 'lock-release'));
+      await makeWorker(store, { worker: 'heir' }).work();
+      const done = await readTask(store, code);
+      expect(done).to.deep.include({
+        status: 2,
+        worker: 'heir',
+        runningAttempt: 2,
+        crashCount: 0,
+        retryCount: 0,
+      });
+      wakeUp.give();
+      expect(await zombieTurn).to.equal('FENCED');
+      expect(await readTask(store, code)).to.deep.equal(done);
+      expect(done.result).to.deep.include({ releasedCount: 3, batchCount: 3 });
+      expect(await readBatch(store, submit.versionId)).to.deep.include({ status: 'DONE', processedCount: 3 });
+    });
+
+    it('LCK-8 a worker that is in its transaction is not interrupted: a taker finds the slot taken', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const ids = await makeLocks(store, submit, 1);
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      const held = await holdRows(
+        other,
+        'SELECT id FROM fi_resident_income_payment_bill_lock WHERE id = ? FOR UPDATE',
+        ids,
+      );
+      const turn = makeWorker(store, { worker: 'slow' }).work();
+      await untilWaiting(store);
+      expect(await makeWorker(await testStore.openAnother(), { worker: 'taker' }).work()).to.equal(
+        'NOT_TAKEN',
+      );
+      await held.release();
+      await turn;
+      expect(await readTask(store, code)).to.deep.include({ status: 2, worker: 'slow', runningAttempt: 1 });
+    });
+
+    it('ENG-6 two slots of the partner share two releases of one version: each lock is released once', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+      const reserved = await makeLocks(store, submit, 4);
+      const active = await makeLocks(store, submit, 2, { lock_status: 'ACTIVE' });
+      const codes = [
+        await makeRelease(store, submit, 'BUILD_FAILED'),
+        await makeRelease(store, submit, 'COMPENSATION_RELEASE'),
+      ];
+      await Promise.all([makeWorker(store).work(1), makeWorker(other, { worker: 'worker-b' }).work(2)]);
+      // Whoever was busy meanwhile goes on.
+      await store.change('UPDATE fi_async_task SET next_execute_time = NOW(3) WHERE status = 0');
+      await makeWorker(store).work(1);
+      const results = [];
+      for (const code of codes) {
+        expect(await statusOf(store, code)).to.equal('SUCCESS');
+        results.push((await readTask(store, code)).result as { releasedCount: number });
+      }
+      expect(results[0]!.releasedCount + results[1]!.releasedCount).to.equal(6);
+      expect(new Set(await lockStatuses(store, [...reserved, ...active]))).to.deep.equal(
+        new Set(['RELEASED']),
+      );
+      expect((await readBatch(store, submit.versionId)).processedCount).to.equal(6);
+    });
+  });
+});

@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { findInvalidSessions } from '../../src/scheduler/find-invalid-sessions.ts';
+import { openTestStore, type TestStore } from '../support/database.ts';
+import { dueInMs, readTask, statusOf } from '../support/engine.ts';
+import { insertNumberedRow } from '../support/factory.ts';
+import { type MadeSubmit, makeLocks, makeRevise, readSession } from '../support/payment-factory.ts';
+import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+
+const INVALIDATED = {
+  invalidated_flag: 1,
+  invalidated_reason: 'INVALID_REVISE_SESSION',
+  active_submit_id: null,
+};
+
+describe('session clean-up', () => {
+  let testStore: TestStore;
+  before(async () => {
+    testStore = await openTestStore();
+    await makeReleaseSlots(testStore.store);
+  });
+  after(() => testStore.drop());
+  beforeEach(async () => {
+    await forgetTasks(testStore.store);
+    await testStore.store.change('DELETE FROM selection_session');
+    await testStore.store.change('DELETE FROM fi_resident_income_payment_async_operation_log');
+  });
+
+  const makeInvalid = (session: Record<string, string | number | null> = {}): Promise<MadeSubmit> =>
+    makeRevise(testStore.store, {
+      version: { version_build_status: 'CANCELLED' },
+      session: { ...INVALIDATED, ...session },
+    });
+  const find = async () => {
+    const worker = makeWorker(testStore.store);
+    await findInvalidSessions().runOnce(worker.engine);
+    return worker;
+  };
+  const lookAgain = (code: string) =>
+    testStore.store.change('UPDATE fi_async_task SET next_execute_time = NOW(3) WHERE task_code = ?', [code]);
+
+  it('SES-1 finds an invalidated session, cancels it, and frees its keys', async () => {
+    const { store } = testStore;
+    const submit = await makeInvalid({ state_version: 9 });
+    const worker = await find();
+    expect(worker.wake.kicks).to.deep.equal(['session-cleanup/7']);
+    await worker.cleanUp();
+    expect(await statusOf(store, `RIPSC:${submit.sessionId}`)).to.equal('SUCCESS');
+    expect(await readSession(store, submit.sessionId)).to.deep.include({
+      status: 'CANCELLED',
+      activeReviseKey: null,
+      activeScopeKey: null,
+      stateVersion: 10,
+    });
+  });
+
+  it('SES-1 a session that has its clean-up is not found again', async () => {
+    await makeInvalid();
+    await find();
+    expect((await find()).wake.kicks).to.deep.equal([]);
+  });
+
+  const notMeant: Record<string, Record<string, string | number | null>> = {
+    'that is not a REVISE': { mode: 'NEW' },
+    'that is SUBMITTING': { status: 'SUBMITTING' },
+    'that is not invalidated': { invalidated_flag: 0 },
+    'that was invalidated for another reason': {
+      invalidated_reason: 'INVALID_REVISE_SESSION_PUBLISHED_INCIDENT',
+    },
+    'that still has its submit': { active_submit_id: '5' },
+  };
+  for (const [what, columns] of Object.entries(notMeant)) {
+    it(`SES-1 passes over a session ${what}`, async () => {
+      await makeInvalid(columns);
+      expect((await find()).wake.kicks).to.deep.equal([]);
+    });
+  }
+
+  const heldSlot = `UPDATE stage_slot SET holder = 'somebody', lease_end = NOW(3) + INTERVAL 1 HOUR,
+    task_ids = (SELECT JSON_ARRAY(CAST(id AS CHAR)) FROM fi_async_task WHERE task_code = ?)
+    WHERE stage = 'lock-release' AND slot_no = 2`;
+
+  /** Each puts one thing in the way and says how to take it away again. */
+  const obstacles: Record<string, (submit: MadeSubmit) => Promise<() => Promise<unknown>>> = {
+    task: async (submit) => {
+      const { store } = testStore;
+      const code = await makeRelease(store, submit, 'BUILD_FAILED', { due_in_s: 3600 });
+      return () => store.change('UPDATE fi_async_task SET status = 2 WHERE task_code = ?', [code]);
+    },
+    operation: async (submit) => {
+      const { store } = testStore;
+      const code = await makeRelease(store, submit, 'ORDER_VOID', { status: 3, retry_count: 3 });
+      await insertNumberedRow(store, 'fi_resident_income_payment_async_operation_log', {
+        event_id: `event of ${code}`,
+        operation: 'COMPENSATE',
+        target_type: 'PAYMENT_ORDER_VERSION',
+        target_id: submit.versionId,
+        detail: JSON.stringify({ taskCode: code }),
+      });
+      return () => store.change('UPDATE fi_async_task SET status = 4 WHERE task_code = ?', [code]);
+    },
+    version: async (submit) => {
+      const set = (status: string) =>
+        testStore.store.change(
+          'UPDATE fi_resident_income_payment_order_version SET version_build_status = ? WHERE id = ?',
+          [status, submit.versionId],
+        );
+      await set('BUILDING');
+      return () => set('CANCELLED');
+    },
+    batch: async (submit) => {
+      const set = (status: string) =>
+        testStore.store.change(
+          "UPDATE selection_submit_batch SET batch_status = ? WHERE payment_order_version_id = ? AND batch_phase = 'BUILD'",
+          [status, submit.versionId],
+        );
+      await set('RUNNING');
+      return () => set('CANCELLED');
+    },
+    lease: async (submit) => {
+      const { store } = testStore;
+      const code = await makeRelease(store, submit, 'SUBMIT_CANCEL', { status: 2 });
+      await store.change(heldSlot, [code]);
+      return () => store.change('UPDATE stage_slot SET holder = NULL, task_ids = NULL WHERE slot_no = 2');
+    },
+    lock: async (submit) => {
+      const [id] = await makeLocks(testStore.store, submit, 1);
+      return () =>
+        testStore.store.change(
+          "UPDATE fi_resident_income_payment_bill_lock SET lock_status = 'RELEASED' WHERE id = ?",
+          [id!],
+        );
+    },
+  };
+  for (const [kind, putInTheWay] of Object.entries(obstacles)) {
+    it(`SES-1 a session with a ${kind} left stays, says so, is looked at again, and goes when it is gone`, async () => {
+      const { store } = testStore;
+      const submit = await makeInvalid();
+      const takeAway = await putInTheWay(submit);
+      const worker = await find();
+      await worker.cleanUp();
+      const code = `RIPSC:${submit.sessionId}`;
+      const waiting = await readTask(store, code);
+      expect(waiting).to.deep.include({ status: 0, retryCount: 0, errorCode: 'SESSION_NOT_SAFE' });
+      const named = waiting
+        .errorMessage!.split('still has: ')[1]!
+        .split('; ')
+        .map((one) => one.split(' ')[0]);
+      expect(named).to.deep.equal([kind]);
+      expect(await dueInMs(store, code)).to.be.within(1_000, 60_000);
+      expect(await readSession(store, submit.sessionId)).to.deep.include({
+        status: 'SUBMIT_FAILED',
+        activeReviseKey: `REVISE:${submit.orderId}`,
+      });
+
+      await takeAway();
+      await lookAgain(code);
+      await worker.cleanUp();
+      expect(await statusOf(store, code)).to.equal('SUCCESS');
+      expect((await readSession(store, submit.sessionId)).status).to.equal('CANCELLED');
+    });
+  }
+
+  it('SES-1 what other sessions have is in nobody’s way', async () => {
+    const { store } = testStore;
+    const submit = await makeInvalid();
+    const other = await makeRevise(store);
+    await makeLocks(store, other, 1);
+    await makeRelease(store, other, 'BUILD_FAILED', { due_in_s: 3600 });
+    const worker = await find();
+    await worker.cleanUp();
+    expect((await readSession(store, submit.sessionId)).status).to.equal('CANCELLED');
+    expect((await readSession(store, other.sessionId)).status).to.equal('SUBMIT_FAILED');
+  });
+
+  it('SES-1 the whole way: an invalid REVISE is released, closed out and cleaned up', async () => {
+    const { store } = testStore;
+    const submit = await makeRevise(store);
+    await makeLocks(store, submit, 3);
+    await makeRelease(store, submit, 'INVALID_REVISE_SESSION');
+    const worker = makeWorker(store);
+    await worker.work();
+    await worker.cleanUp();
+    expect(await readSession(store, submit.sessionId)).to.deep.include({
+      status: 'CANCELLED',
+      activeReviseKey: null,
+      activeSubmitId: null,
+    });
+  });
+});
