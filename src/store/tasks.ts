@@ -427,12 +427,24 @@ export async function reviveCrashed(
   );
 }
 
-/** Manual run (ENG-4): due now, whatever its due time and retry limit; neither end states nor what a live holder has. */
-export async function markManuallyDue(sql: Sql, ids: readonly string[]): Promise<number> {
-  if (ids.length === 0) return 0;
-  return sql.change(
-    `UPDATE fi_async_task SET manually_due = 1, next_execute_time = NOW(3), update_time = NOW(3)
-      WHERE id IN (?) AND status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED}) AND activation = ${Activation.ACTIVE}`,
+/** Of these, what may be run by hand as it stands now (ENG-4): neither ended nor running nor stopped. */
+export async function lockTasksToRun(sql: Sql, ids: readonly string[]): Promise<TaskRow[]> {
+  if (ids.length === 0) return [];
+  return sql.many<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task
+      WHERE id IN (?) AND status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED}) AND activation = ${Activation.ACTIVE}
+      ORDER BY id FOR UPDATE`,
+    [ids],
+  );
+}
+
+/** Manual run (ENG-4), of tasks that this transaction has locked: due now, whatever their due time and retry limit. */
+export async function markManuallyDue(sql: Sql, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await sql.changeExactly(
+    ids.length,
+    'marking tasks manually due',
+    'UPDATE fi_async_task SET manually_due = 1, next_execute_time = NOW(3), update_time = NOW(3) WHERE id IN (?)',
     [ids],
   );
 }

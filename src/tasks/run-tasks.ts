@@ -13,6 +13,7 @@ import {
   listLostTasks,
   listTasksById,
   listTasksBySelectors,
+  lockTasksToRun,
   markManuallyDue,
   type TaskRow,
 } from '../store/tasks.ts';
@@ -118,10 +119,17 @@ function reasonToSkip(task: TaskRow, lost: boolean): string | null {
   return null;
 }
 
-/** A failed task that runs again reopens what had been halted with it (COV-4). */
-async function markDue(engine: Engine, tasks: readonly TaskRow[]): Promise<void> {
-  if (tasks.length === 0) return;
+/**
+ * A failed task that runs again reopens what had been halted with it (COV-4). By the rows as they are under their locks:
+ * one that was stopped since it was chosen must stay halted, or nothing would ever run what was reopened.
+ */
+async function markDue(engine: Engine, chosen: readonly TaskRow[]): Promise<void> {
+  if (chosen.length === 0) return;
   await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
+    const tasks = await lockTasksToRun(
+      tx,
+      chosen.map((task) => task.id),
+    );
     await markManuallyDue(
       tx,
       tasks.map((task) => task.id),
