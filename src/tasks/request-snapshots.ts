@@ -5,6 +5,7 @@
 import { routeOf } from '../../queues/route.ts';
 import { TaskStatus } from '../domain/task-status.ts';
 import { Failure } from '../errors.ts';
+import { moveSnapshotWaiters } from '../store/places.ts';
 import { lockSnapshotTasks, renewSnapshotTasks, type SnapshotTaskData } from '../store/snapshot-requests.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { acceptTasks } from './accept-tasks.ts';
@@ -25,7 +26,7 @@ interface PlannedRequest {
   readonly platformStationId: string;
   readonly code: string;
   readonly data: SnapshotTaskData;
-  readonly existing: { readonly id: string; readonly generation: number } | null;
+  readonly existing: { readonly id: string; readonly generation: number; readonly failed: boolean } | null;
 }
 
 export interface RequestedSnapshot {
@@ -63,7 +64,10 @@ export async function planSnapshotRequests(
     const openCreates =
       task !== undefined && task.status !== TaskStatus.SUCCESS ? task.taskData.createMonths : [];
     const data = dataOf(request, months, openCreates ?? []);
-    const existing = task === undefined ? null : { id: task.id, generation: task.requestGeneration };
+    const existing =
+      task === undefined
+        ? null
+        : { id: task.id, generation: task.requestGeneration, failed: task.status === TaskStatus.FAILED };
     return { platformStationId: request.platformStationId, code, data, existing };
   });
 }
@@ -90,12 +94,19 @@ export async function submitSnapshotRequests(
     tx,
     planned.flatMap(({ existing, data }) => (existing === null ? [] : [{ id: existing.id, data }])),
   );
+  for (const { existing } of planned) if (existing?.failed === true) await reopenWaiters(tx, existing.id);
   const idOf = new Map(accepted.map((task) => [task.taskCode, task.id]));
   return planned.map(({ platformStationId, code, existing }) => ({
     platformStationId,
     taskId: existing?.id ?? idOf.get(code)!,
     generation: existing === null ? 1 : existing.generation + 1,
   }));
+}
+
+/** The task is tried again by itself, and so are the rows of earlier requests that had failed with it (COV-2). */
+async function reopenWaiters(tx: Transaction, taskId: string): Promise<void> {
+  const move = { from: ['SNAPSHOT_FAILED'], to: 'SNAPSHOT_PENDING', leftAt: null, reason: null } as const;
+  await moveSnapshotWaiters(tx, taskId, move);
 }
 
 export function snapshotTaskCode(request: { partnerOrgId: string; platformStationId: string }): string {

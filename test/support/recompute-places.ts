@@ -174,8 +174,14 @@ function expectedPlaces(world: World, row: Row): string[] {
     ? 'CURRENT'
     : 'NO_SNAPSHOT';
   if (snapshotTask !== undefined && snapshotTask.status !== 2)
-    return ['SNAPSHOT_PENDING', ended, 'SNAPSHOT_FAILED', 'SUPERSEDED'];
+    return [waitingFor(snapshotTask), ended, 'SUPERSEDED'];
   return isOwn ? [ended] : [ended, 'SUPERSEDED'];
+}
+
+/** A row that waits for its snapshot; those that had ended before the task was asked for again are not among them. */
+function waitingFor(snapshotTask: Task): string {
+  if (snapshotTask.status === 4) return 'CANCELLED';
+  return isFailedForGood(snapshotTask) ? 'SNAPSHOT_FAILED' : 'SNAPSHOT_PENDING';
 }
 
 /** Rows and money of a push's places are those of its receipts. */
