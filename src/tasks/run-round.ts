@@ -5,19 +5,16 @@
  */
 import { routeOf } from '../../queues/route.ts';
 import { monotonicMs } from '../clock.ts';
-import { BusyError, Failure, FencedOutError, toFailure } from '../errors.ts';
-import type { TaskEndLabel } from '../metrics/observer.ts';
+import { FencedOutError } from '../errors.ts';
 import { extendSlotIfHeld, lockSlotInHand, type SlotInHand, type SlotRight } from '../store/slots.ts';
 import { listStopRequests, removeStopRequests } from '../store/stage-control.ts';
-import { handBackIfRunning, lockRunningTasks, stopIfRunning, stopIfWaiting } from '../store/tasks.ts';
+import { handBackIfRunning, stopIfRunning, stopIfWaiting } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED, type Transaction } from '../store/transaction.ts';
+import { type BrokenWork, BUSY_DUE_IN_MS, endingsOfBrokenWork, tellTrouble } from './broken-work.ts';
 import { type Claim, claimTasks, NOT_ASKED } from './claim-tasks.ts';
 import type { Engine } from './engine.ts';
 import type { ClaimedTask, Ending, Endings, StageHandler } from './stage-handler.ts';
-import { type EndCounts, writeEndings } from './write-endings.ts';
-
-/** ENG-13: when work that found a lease or guard busy is due again. */
-const BUSY_DUE_IN_MS = 500;
+import { countEnds, type EndCounts, writeEndings } from './write-endings.ts';
 
 /** A slot in use: who works in it, by what right, and for how long. */
 export interface Turn {
@@ -38,12 +35,6 @@ export interface Round {
   readonly tasks: readonly ClaimedTask[];
   /** Null: their work is to be done. Else it broke, with this one task, and that is to be written down. */
   readonly broken: BrokenWork | null;
-}
-
-export interface BrokenWork {
-  readonly thrown: unknown;
-  /** Why what the business wants done about it could not be done either; null at the first try. */
-  readonly notRecorded: unknown;
 }
 
 export interface RoundOutcome {
@@ -107,7 +98,7 @@ async function doWork(
     const waiting = busy.filter((task) => !asked.has(task.id));
     if (waiting.length > 0) {
       await handBackIfRunning(tx, waiting, { dueInMs: BUSY_DUE_IN_MS, busy: true });
-      count(counts, 'postponed', waiting.length);
+      countEnds(counts, 'postponed', waiting.length);
     }
     const going = free.filter((task) => !asked.has(task.id));
     const endings: Endings = going.length === 0 ? new Map() : await turn.handler.work(tx, going, turn.right);
@@ -129,7 +120,7 @@ async function recordBrokenWork(
 ): Promise<RoundOutcome> {
   const { engine } = turn;
   const outcome = await commitRound(turn, sight, async (tx, counts) => {
-    const endings = await endingsOfBrokenWork(turn, tx, tasks, broken);
+    const endings = await endingsOfBrokenWork(turn.handler, tx, tasks, broken);
     const goesOn = [...endings.values()].some((ending) => ending.kind === 'continues');
     const over = goesOn ? engine.stopping.aborted : turn.limits.isOver();
     const ended = await endRound(turn, tx, counts, { tasks, endings, later, over });
@@ -140,54 +131,14 @@ async function recordBrokenWork(
   return outcome;
 }
 
-async function endingsOfBrokenWork(
-  { handler, right }: Turn,
-  tx: Transaction,
-  tasks: readonly ClaimedTask[],
-  broken: BrokenWork,
-): Promise<Endings> {
-  const endings = new Map<string, Ending>();
-  const locked = await lockRunningTasks(tx, tasks);
-  if (locked.length < tasks.length) throw new FencedOutError(`a task at ${right.stage} is not ours any more`);
-  for (const task of tasks) endings.set(task.id, await endingOf(handler, tx, task, broken));
-  return endings;
-}
-
-async function endingOf(
-  handler: StageHandler,
-  tx: Transaction,
-  task: ClaimedTask,
-  { thrown, notRecorded }: BrokenWork,
-): Promise<Ending> {
-  if (notRecorded !== null) return putOff(task, notRecorded);
-  if (thrown instanceof BusyError) return { kind: 'postponed', dueInMs: BUSY_DUE_IN_MS, busy: true };
-  const failure = toFailure(thrown);
-  return handler.onFailure === undefined ? { kind: 'failed', failure } : handler.onFailure(tx, task, failure);
-}
-
-/**
- * The failure itself cannot be recorded as the business wants it (a fault of ours). The task waits as long as its type
- * ever waits, uncounted, with the reason shown: it neither runs hot, nor holds up its neighbours, nor ends half recorded.
- */
-function putOff(task: ClaimedTask, notRecorded: unknown): Ending {
-  const { message } = toFailure(notRecorded);
-  return {
-    kind: 'postponed',
-    dueInMs: routeOf(task.stage).backOff(task.maxRetryCount, Math.random()),
-    error: { code: 'NOT_RECORDED', message: `Its failure could not be recorded: ${message}` },
-  };
-}
-
-type Counts = Map<TaskEndLabel, number>;
-
 /** The transaction around a round, and what is told of it once it has committed. */
 async function commitRound(
   { engine, right }: Turn,
   sight: Sight,
-  work: (tx: Transaction, counts: Counts) => Promise<RoundOutcome>,
+  work: (tx: Transaction, counts: EndCounts) => Promise<RoundOutcome>,
 ): Promise<RoundOutcome> {
   const startedMs = monotonicMs();
-  let counts: Counts = new Map();
+  let counts: EndCounts = new Map();
   sight.begun = true;
   const outcome = await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
     counts = new Map();
@@ -212,7 +163,7 @@ export async function lockSlotOrFence(tx: Transaction, right: SlotRight): Promis
 async function endRound(
   { engine, right }: Turn,
   tx: Transaction,
-  counts: Counts,
+  counts: EndCounts,
   end: {
     readonly tasks: readonly ClaimedTask[];
     readonly endings: Endings;
@@ -222,7 +173,7 @@ async function endRound(
 ): Promise<RoundOutcome> {
   const { tasks, over } = end;
   const endings = over ? withoutContinuing(end.endings) : end.endings;
-  addCounts(counts, await writeEndings(engine, tx, tasks, endings));
+  await writeEndings(engine, tx, tasks, endings, counts);
   const continuing = tasks.filter((task) => endings.get(task.id)?.kind === 'continues');
   const inHand = [...continuing, ...end.later];
   if (inHand.length === 0 && !over)
@@ -246,7 +197,7 @@ function withoutContinuing(endings: Endings): Endings {
 async function honourStopRequests(
   tx: Transaction,
   tasks: readonly ClaimedTask[],
-  counts: Counts,
+  counts: EndCounts,
 ): Promise<ReadonlySet<string>> {
   const asked = await listStopRequests(
     tx,
@@ -258,7 +209,7 @@ async function honourStopRequests(
     tasks.filter((task) => asked.has(task.id)),
   );
   await removeStopRequests(tx, [...asked]);
-  count(counts, 'stopped', asked.size);
+  countEnds(counts, 'stopped', asked.size);
   return asked;
 }
 
@@ -270,20 +221,6 @@ async function stopIfAsked(tx: Transaction, tasks: readonly ClaimedTask[]): Prom
   );
   for (const id of asked) await stopIfWaiting(tx, id);
   await removeStopRequests(tx, [...asked]);
-}
-
-/** What the business knows (a locked month, a busy guard) is in the task row; only the unexpected is reported. */
-function tellTrouble(engine: Engine, tasks: readonly ClaimedTask[], thrown: unknown): void {
-  if (thrown instanceof BusyError || (thrown instanceof Failure && thrown.reach !== 'platform')) return;
-  for (const task of tasks) engine.observer.trouble(`${task.stage} ${task.taskCode}`, thrown);
-}
-
-function count(counts: Counts, label: TaskEndLabel, tasks: number): void {
-  counts.set(label, (counts.get(label) ?? 0) + tasks);
-}
-
-function addCounts(counts: Counts, more: EndCounts): void {
-  for (const [label, tasks] of more) count(counts, label, tasks);
 }
 
 function except(tasks: readonly ClaimedTask[], others: readonly ClaimedTask[]): ClaimedTask[] {

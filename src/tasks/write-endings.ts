@@ -14,27 +14,30 @@ import type { Engine } from './engine.ts';
 import type { ClaimedTask, Ending, Endings } from './stage-handler.ts';
 
 /** How many tasks ended how, for the observer, once the transaction has committed. */
-export type EndCounts = ReadonlyMap<TaskEndLabel, number>;
+export type EndCounts = Map<TaskEndLabel, number>;
+
+export function countEnds(counts: EndCounts, label: TaskEndLabel, tasks: number): void {
+  counts.set(label, (counts.get(label) ?? 0) + tasks);
+}
 
 export async function writeEndings(
   engine: Engine,
   tx: Transaction,
   tasks: readonly ClaimedTask[],
   endings: Endings,
-): Promise<EndCounts> {
-  const counts = new Map<TaskEndLabel, number>();
+  counts: EndCounts,
+): Promise<void> {
   for (const [ending, group] of groupByEnding(tasks, endings)) {
-    const label = await writeEnding(engine, tx, group, ending);
-    counts.set(label, (counts.get(label) ?? 0) + group.length);
+    if (ending.kind === 'failed') await writeFailures(engine, tx, group, ending.failure, counts);
+    else countEnds(counts, await writeEnding(engine, tx, group, ending), group.length);
   }
-  return counts;
 }
 
 async function writeEnding(
   engine: Engine,
   tx: Transaction,
   tasks: readonly ClaimedTask[],
-  ending: Ending,
+  ending: Exclude<Ending, { kind: 'failed' }>,
 ): Promise<TaskEndLabel> {
   switch (ending.kind) {
     case 'succeeded':
@@ -52,8 +55,6 @@ async function writeEnding(
       return 'postponed';
     case 'continues':
       return 'continued';
-    case 'failed':
-      return writeFailures(engine, tx, tasks, ending.failure);
     case 'cancelled':
       for (const task of tasks) {
         await cancelIfRunning(tx, task, ending);
@@ -68,8 +69,8 @@ async function writeFailures(
   tx: Transaction,
   tasks: readonly ClaimedTask[],
   failure: Failure,
-): Promise<TaskEndLabel> {
-  let forGood = 0;
+  counts: EndCounts,
+): Promise<void> {
   for (const task of tasks) {
     const retryCount = task.retryCount + 1;
     const dueInMs = routeOf(task.stage).backOff(retryCount, Math.random());
@@ -79,11 +80,10 @@ async function writeFailures(
       retryable: failure.retryable,
       dueInMs,
     });
-    if (failure.retryable && retryCount < task.maxRetryCount) continue;
-    forGood += 1;
-    await engine.handlers.get(task.stage)?.onHalt?.(tx, task, 'FAILED', failure.code);
+    const forGood = !failure.retryable || retryCount >= task.maxRetryCount;
+    countEnds(counts, forGood ? 'failed-for-good' : 'failed', 1);
+    if (forGood) await engine.handlers.get(task.stage)?.onHalt?.(tx, task, 'FAILED', failure.code);
   }
-  return forGood > 0 ? 'failed-for-good' : 'failed';
 }
 
 /** Equal endings of many tasks are one write: one group per ending object; a success without result joins its like. */

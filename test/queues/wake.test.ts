@@ -197,12 +197,11 @@ describe('queues: waking', () => {
     const allAtWork = signal();
     made.toy.always(async (_tx, _task, right) => {
       slots.add(right.slotNo);
-      if (slots.size === 4) allAtWork.give();
       await allAtWork.given;
     });
     bull.run(made, { concurrency: 8 });
     bull.waker.kick(STAGE, PARTNER);
-    await allAtWork.given;
+    await eventually('all slots are at work', () => slots.size === 4).finally(() => allAtWork.give());
     await eventually('all are done', async () => (await succeeded()) === 400);
     expect(slots.size).to.equal(4);
   });

@@ -7,6 +7,8 @@ export interface Line {
   /** Ends every connection; new ones are refused until it is mended. */
   cut(): void;
   mend(): void;
+  /** Nothing comes through any more, in either direction, and nobody is told: a half-open connection. */
+  silence(): void;
   /** How many connections were refused so far. */
   refused(): number;
   close(): Promise<void>;
@@ -16,6 +18,7 @@ export async function openLine(serverUrl: string): Promise<Line> {
   const server = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isSilent = false;
   let refused = 0;
   const keep = (socket: Socket) => {
     sockets.add(socket);
@@ -32,8 +35,9 @@ export async function openLine(serverUrl: string): Promise<Line> {
     keep(near);
     keep(far);
     near.on('close', () => far.destroy());
-    far.on('close', () => near.destroy());
-    near.pipe(far).pipe(near);
+    far.on('close', () => isSilent || near.destroy());
+    near.on('data', (bytes) => isSilent || far.write(bytes));
+    far.on('data', (bytes) => isSilent || near.write(bytes));
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const url = new URL(serverUrl);
@@ -48,6 +52,10 @@ export async function openLine(serverUrl: string): Promise<Line> {
     cut,
     mend: () => {
       isCut = false;
+      isSilent = false;
+    },
+    silence: () => {
+      isSilent = true;
     },
     refused: () => refused,
     close: async () => {

@@ -103,6 +103,10 @@ describe('tasks: batches', () => {
     });
     expect(made.toy.halts).to.deep.equal(['t10 FAILED PAYMENT_LOCKED', 't20 FAILED PAYMENT_LOCKED']);
     expect((await readTask(store, 't11')).status).to.equal(2);
+    expect(made.observed.of('ended').map(([, label, tasks]) => [label, tasks])).to.have.deep.members([
+      ['failed-for-good', 2],
+      ['succeeded', 48],
+    ]);
   });
 
   it('ENG-15 equal serial keys run in order, each in a transaction of its own that sees what the former left', async () => {
