@@ -30,7 +30,8 @@ export function createApp(needs: AppDependencies): Express {
   app.use(healthRouter(needs));
   app.get('/openapi.json', serveOpenApi());
   for (const mount of needs.mounts ?? []) app.use(mount.path, mount.handler);
-  app.use('/api/v1', partnerRouter(needs));
+  const onTrouble = (where: string, error: unknown) => needs.log.warn({ err: error, where }, 'trouble');
+  app.use('/api/v1', partnerRouter({ onTrouble, ...needs }));
   app.use(answerUnknownRoutes());
   app.use(answerErrors(needs.log));
   return app;

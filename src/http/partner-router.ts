@@ -1,5 +1,5 @@
 /** The partner API: every route is behind the partner's key, and sees that partner's things only (ING-1). */
-import { Router } from 'express';
+import { type Request, Router } from 'express';
 import { getCompleteness } from '../coverage/get-completeness.ts';
 import { getPush } from '../coverage/get-push.ts';
 import { listBills } from '../coverage/list-bills.ts';
@@ -7,16 +7,22 @@ import { listOwnPushes } from '../ingest/list-pushes.ts';
 import { type IngestDependencies, postPush } from '../ingest/post-push.ts';
 import { refuseOtherMethods } from './answer-errors.ts';
 import { authenticatePartner, partnerOf } from './authenticate.ts';
+import { limitConcurrency } from './concurrency-limit.ts';
 import { limitRate } from './rate-limit.ts';
+
+/** Of one partner, in this process. */
+const PUSHES_AT_ONCE_MAX = 32;
 
 export function partnerRouter(needs: IngestDependencies): Router {
   const router = Router({ caseSensitive: true });
+  const partnerKey = (request: Request): string => partnerOf(request).partnerOrgId;
   router.use(authenticatePartner(needs.store));
   router
     .route('/pushes')
     .get(listOwnPushes(needs.store))
     .post(
-      limitRate(needs.limits.ratePerMinute, (request) => partnerOf(request).partnerOrgId),
+      limitRate(needs.limits.ratePerMinute, partnerKey),
+      limitConcurrency(PUSHES_AT_ONCE_MAX, partnerKey),
       postPush(needs),
     )
     .all(refuseOtherMethods(['GET', 'POST']));

@@ -4,13 +4,16 @@ import type { Logger } from 'pino';
 import { monotonicMs } from '../clock.ts';
 import { traceIdOf } from './trace.ts';
 
+/** Asked every few seconds by whoever watches the process. */
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
 export function logRequests(log: Logger): RequestHandler {
   return (request, response, next) => {
     const startedMs = monotonicMs();
     const { method, path } = request;
     response.set('X-Trace-Id', traceIdOf(request));
     response.on('close', () => {
-      log.info(
+      log[PROBES.has(path) ? 'debug' : 'info'](
         {
           method,
           path: path.slice(0, 200),

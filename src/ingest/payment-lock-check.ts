@@ -16,6 +16,21 @@ export function databaseLockCheck(sql: Sql): PaymentLockCheck {
   return (asked) => listLocksOf(sql, asked);
 }
 
+/** A failed answer refuses rows without failing the request; somebody should hear of it. */
+export function reportingTrouble(
+  check: PaymentLockCheck,
+  onTrouble: (where: string, error: unknown) => void = () => {},
+): PaymentLockCheck {
+  return async (asked) => {
+    try {
+      return await check(asked);
+    } catch (error) {
+      onTrouble('payment lock check', error);
+      throw error;
+    }
+  };
+}
+
 export class LockAnswers {
   readonly #answers = new Map<string, LockAnswer>();
 

@@ -15,7 +15,13 @@ describe('receiving a push', () => {
   before(async () => {
     database = await openTestStore();
     api = await startPartnerApi(database.store, {
-      limits: { rowsMax: 5, stationsMax: 3, bytesMax: 100_000, receiveTimeoutMs: 500, ratePerMinute: 1_000 },
+      limits: {
+        rowsMax: 5,
+        stationsMax: 3,
+        bytesMax: 100_000,
+        receiveTimeoutMs: 500,
+        ratePerMinute: 1_000,
+      },
     });
     partner = await makePartner(database.store);
     no = (await makeMapping(database.store, partner.partnerOrgId)).partnerStationNo;
