@@ -31,6 +31,7 @@ const environmentSchema = z.object({
   ROOFTALLY_SLICE_CONTENDED_MS: positive(60),
   ROOFTALLY_SCAN_INTERVAL_MS: positive(1_000),
   ROOFTALLY_LEADER_LEASE_MS: positive(5_000),
+  ROOFTALLY_INSPECT_INTERVAL_MS: positive(600_000),
   ROOFTALLY_STATION_LEASE_MS: positive(20_000),
   ROOFTALLY_JOB_LOCK_MS: positive(5_000),
   ROOFTALLY_ACTOR_CONCURRENCY: positive(4),
@@ -96,6 +97,7 @@ function shape(env: z.infer<typeof environmentSchema>) {
     scheduler: {
       scanIntervalMs: env.ROOFTALLY_SCAN_INTERVAL_MS,
       leaderLeaseMs: env.ROOFTALLY_LEADER_LEASE_MS,
+      inspectIntervalMs: env.ROOFTALLY_INSPECT_INTERVAL_MS,
     },
     leases: { stationLeaseMs: env.ROOFTALLY_STATION_LEASE_MS },
     ingest: {

@@ -20,13 +20,18 @@ import { createControlRouter } from './control/router.ts';
 import { createApp, type Mount } from './http/app.ts';
 import { createOpsApp } from './http/ops-app.ts';
 import { type HttpServer, listen } from './http/server.ts';
+import { rules } from './invariants/all.ts';
+import { inspect } from './invariants/inspect.ts';
 import { checkRedis, openRedis } from './leases/redis.ts';
+import { registerInspection } from './metrics/inspection.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { metricsHandler } from './metrics/scrape.ts';
 import { findInvalidSessions } from './scheduler/find-invalid-sessions.ts';
+import { inspectRegularly } from './scheduler/inspect.ts';
 import { keepSlots } from './scheduler/keep-slots.ts';
 import { scanDueWork } from './scheduler/scan-due-work.ts';
 import { startScheduler } from './scheduler/scheduler.ts';
+import { listLatestResults } from './store/inspections.ts';
 import { closeStore, migrate, openStore } from './store/open-store.ts';
 import { checkDatabase } from './store/schema-check.ts';
 import { listStageFigures } from './store/task-figures.ts';
@@ -103,6 +108,7 @@ async function openParts(config: Config, log: Logger, stopping: AbortSignal, und
   await checkDatabase(store);
 
   metrics = createMetrics({ readOpenTasks: () => readOpenTasks(store), onTrouble: trouble });
+  registerInspection(metrics.registry, { readFigures: () => readInspection(store), onTrouble: trouble });
   const { observer } = metrics;
   const waker = new Waker({
     connection: redis,
@@ -157,11 +163,15 @@ function startWorkers(config: Config, { waker, engine }: Parts, undo: Undo[]): v
   undo.push({ what: 'workers', step: () => actors.stop() });
 }
 
-function startScan(config: Config, { engine }: Parts, undo: Undo[]): void {
-  const { scanIntervalMs, leaderLeaseMs } = config.scheduler;
+function startScan(config: Config, { engine, store }: Parts, undo: Undo[]): void {
+  const { scanIntervalMs, leaderLeaseMs, inspectIntervalMs } = config.scheduler;
+  const inspection = inspectRegularly(inspectIntervalMs, (signal) =>
+    inspect(store, rules, { trigger: 'SCHEDULE', signal }),
+  );
+  undo.push({ what: 'inspection', step: () => inspection.settled() });
   const scheduler = startScheduler(engine, {
     leaseMs: leaderLeaseMs,
-    jobs: [keepSlots(), scanDueWork(scanIntervalMs), findInvalidSessions()],
+    jobs: [keepSlots(), scanDueWork(scanIntervalMs), findInvalidSessions(), inspection],
   });
   undo.push({ what: 'scheduler', step: () => scheduler.stop() });
 }
@@ -198,12 +208,25 @@ function controlPlane(config: Config, engine: Engine, waker: Waker): Mount {
     engine,
     adminToken: config.http.adminToken,
     boardQueues: waker.queues,
+    inspection: {
+      rules,
+      inspectByHand: () => inspect(engine.store, rules, { trigger: 'HAND', signal: engine.stopping }),
+    },
   });
   return { path: '/admin', handler };
 }
 
 /** A request may take as long as its body is given, and then some for the answer. */
 const REQUEST_GRACE_MS = 60_000;
+
+async function readInspection(store: Store) {
+  const results = await listLatestResults(store);
+  return results.map(({ code, findingCount, outcome }) => ({
+    rule: code,
+    findings: findingCount,
+    broken: outcome === 'BROKEN',
+  }));
+}
 
 async function readOpenTasks(store: Store) {
   const figures = await listStageFigures(store);

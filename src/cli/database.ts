@@ -6,7 +6,10 @@ import type { Store } from '../store/transaction.ts';
 
 const POOL_MAX = 4;
 
-export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  config: Pick<Config, 'databaseUrl'>,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
   const store = await openStore(mikroOrmOptions({ databaseUrl: config.databaseUrl, poolMax: POOL_MAX }));
   try {
     return await work(store);

@@ -12,6 +12,7 @@ import { pushCommand } from './push.ts';
 import { serveCommand } from './serve.ts';
 import { statusCommand } from './status.ts';
 import { tasksCommand } from './tasks.ts';
+import { verifyCommand } from './verify.ts';
 import { watchCommand } from './watch.ts';
 
 const program = new Command('rooftally')
@@ -26,6 +27,7 @@ const program = new Command('rooftally')
   .addCommand(watchCommand())
   .addCommand(statusCommand())
   .addCommand(tasksCommand())
+  .addCommand(verifyCommand())
   .addCommand(doctorCommand())
   .addCommand(benchCommand())
   .addCommand(loadExampleCommand());

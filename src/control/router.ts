@@ -9,6 +9,7 @@ import { changePartner } from './change-partner.ts';
 import { createCredential } from './create-credential.ts';
 import { createPartner } from './create-partner.ts';
 import { createSnapshotsRoute } from './create-snapshots.ts';
+import { type InspectionDesk, listFindingsRoute, showInspection, startInspection } from './inspections.ts';
 import { listAnyPushesRoute } from './list-any-pushes.ts';
 import { listCredentials } from './list-credentials.ts';
 import {
@@ -48,6 +49,8 @@ export interface ControlDependencies {
   readonly homePath?: string;
   /** How long a manual run waits for its ends (ENG-4); the engine's 30 s unless said otherwise. */
   readonly runWaitMaxMs?: number;
+  /** Left out: nothing can be inspected by hand, and findings are not shown. */
+  readonly inspection?: InspectionDesk;
 }
 
 export function createControlRouter(needs: ControlDependencies): Router {
@@ -105,6 +108,11 @@ function apiRouter(needs: ControlDependencies): Router {
   router.post('/verifications', verifyBillsRoute(engine));
   router.use('/payment-sessions', paymentSessionsRouter(engine));
   router.use('/payment-orders', paymentOrdersRouter(engine));
+  if (needs.inspection !== undefined) {
+    router.post('/inspections', startInspection(store, needs.inspection));
+    router.get('/inspections/:runId', showInspection(store, needs.inspection));
+    router.get('/findings', listFindingsRoute(store, needs.inspection));
+  }
   router.get('/operations', listOperationsRoute(store));
   return router;
 }

@@ -12,24 +12,61 @@ export interface BillLockSeed {
   readonly billYearMonth: string;
 }
 
-/** No payment order has this number. */
-const EXAMPLE_ORDER_ID = '0';
+/** One submit of each partner, which is never built: it only occupies. */
+const exampleName = (seed: BillLockSeed) => `EXAMPLE-${seed.partnerOrgId}`;
 const RELEASE_REASON = 'COMPENSATION_RELEASE';
 
 /** Once more is the same as once, while it is live. */
 export async function reserveExampleLock(tx: Transaction, seed: BillLockSeed): Promise<void> {
   await lockGuards(tx, [{ key: platformStationGuard(seed.platformStationId) }]);
+  const submit = await ensureExampleSubmit(tx, seed);
   await tx.change(
     `INSERT INTO fi_resident_income_payment_bill_lock
-       (lock_key, lock_status, platform_station_id, bill_year_month, partner_org_id, payment_order_id, session_id,
-        submit_attempt, data_version)
-     VALUES (?, 'RESERVED', ?, ?, ?, ?, ?, 1, 1)
+       (lock_key, lock_status, platform_station_id, bill_year_month, partner_org_id, payment_order_id,
+        payment_order_version_id, session_id, submit_attempt, data_version)
+     VALUES (?, 'RESERVED', ?, ?, ?, ?, ?, ?, 1, 1)
      ON DUPLICATE KEY UPDATE lock_key = lock_key`,
     [
       liveKey(seed),
       ...[seed.platformStationId, seed.billYearMonth, seed.partnerOrgId],
-      ...[EXAMPLE_ORDER_ID, EXAMPLE_ORDER_ID],
+      ...[submit.orderId, submit.versionId, submit.sessionId],
     ],
+  );
+}
+
+interface ExampleSubmit {
+  readonly orderId: string;
+  readonly versionId: string;
+  readonly sessionId: string;
+}
+
+/** A lock without a submit would be what inspection looks for (INV-1). */
+async function ensureExampleSubmit(tx: Transaction, seed: BillLockSeed): Promise<ExampleSubmit> {
+  const name = exampleName(seed);
+  await tx.change(
+    `INSERT INTO fi_resident_income_payment_order (order_no, partner_org_id, create_user_id) VALUES (?, ?, 'example')
+     ON DUPLICATE KEY UPDATE order_no = order_no`,
+    [name, seed.partnerOrgId],
+  );
+  await tx.change(
+    `INSERT INTO selection_session (partner_org_id, mode, status, creator_user_id, months, active_scope_key)
+     VALUES (?, 'NEW', 'SUBMITTING', 'example', '[]', ?) ON DUPLICATE KEY UPDATE active_scope_key = active_scope_key`,
+    [seed.partnerOrgId, name],
+  );
+  await tx.change(
+    `INSERT INTO fi_resident_income_payment_order_version
+       (payment_order_id, session_id, target_data_version, submit_attempt, submit_token, version_build_status)
+     SELECT o.id, s.id, 1, 1, ?, 'BUILDING' FROM fi_resident_income_payment_order o JOIN selection_session s ON s.active_scope_key = ?
+      WHERE o.order_no = ?
+     ON DUPLICATE KEY UPDATE submit_token = VALUES(submit_token)`,
+    [name, name, name],
+  );
+  return tx.one<ExampleSubmit>(
+    `SELECT v.payment_order_id orderId, v.id versionId, v.session_id sessionId
+       FROM fi_resident_income_payment_order o
+       JOIN fi_resident_income_payment_order_version v ON v.payment_order_id = o.id AND v.target_data_version = 1
+      WHERE o.order_no = ?`,
+    [name],
   );
 }
 
@@ -37,10 +74,12 @@ export async function reserveExampleLock(tx: Transaction, seed: BillLockSeed): P
 export async function releaseExampleLock(tx: Transaction, seed: BillLockSeed): Promise<boolean> {
   await lockGuards(tx, [{ key: platformStationGuard(seed.platformStationId) }]);
   const hit = await tx.change(
-    `UPDATE fi_resident_income_payment_bill_lock
-        SET lock_status = 'RELEASED', lock_key = CONCAT(lock_key, ':RELEASED:', id), release_time = NOW(3), release_reason = ?
-      WHERE lock_key = ? AND payment_order_id = ?`,
-    [RELEASE_REASON, liveKey(seed), EXAMPLE_ORDER_ID],
+    `UPDATE fi_resident_income_payment_bill_lock l
+       JOIN fi_resident_income_payment_order o ON o.id = l.payment_order_id AND o.order_no = ?
+        SET l.lock_status = 'RELEASED', l.lock_key = CONCAT(l.lock_key, ':RELEASED:', l.id), l.release_time = NOW(3),
+            l.release_reason = ?
+      WHERE l.lock_key = ?`,
+    [exampleName(seed), RELEASE_REASON, liveKey(seed)],
   );
   return hit === 1;
 }

@@ -124,3 +124,9 @@ export function listFindings(
     page,
   );
 }
+
+/** Of the latest run that has ended; none before the first. */
+export async function listLatestResults(sql: Sql): Promise<InspectionResultRow[]> {
+  const run = await findLatestInspection(sql);
+  return run === null ? [] : listInspectionResults(sql, run.id);
+}

@@ -12,6 +12,7 @@ const STATE_FILE = join(STACK_FOLDER, 'demo', 'state.json');
 export interface DemoState {
   readonly pid: number;
   readonly url: string;
+  readonly databaseUrl: string;
   readonly adminToken: string;
   readonly partners: readonly { readonly orgCode: string; readonly key: string }[];
   /** Names of example files and whose they are. */

@@ -75,7 +75,7 @@ async function buildWorld(
     store,
     example,
   };
-  writeState(world);
+  writeState({ ...world, databaseUrl: config.databaseUrl });
   undo.push(async () => removeDemoState());
   return { ...world, admin: new ApiClient(world.url, world.adminToken) };
 }
@@ -101,10 +101,13 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-function writeState(world: Pick<World, 'url' | 'adminToken' | 'example'>): void {
+function writeState(
+  world: Pick<World, 'url' | 'adminToken' | 'example'> & { readonly databaseUrl: string },
+): void {
   writeDemoState({
     pid: process.pid,
     url: world.url,
+    databaseUrl: world.databaseUrl,
     adminToken: world.adminToken,
     partners: world.example.partners.map(({ orgCode, demoKey }) => ({ orgCode, key: demoKey })),
     files: Object.fromEntries(readExpectation().pushes.map(({ file, orgCode }) => [file, orgCode])),
