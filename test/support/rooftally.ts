@@ -6,6 +6,7 @@ import { type Role, type Running, startRooftally } from '../../src/main.ts';
 import type { Store } from '../../src/store/transaction.ts';
 import { openTestStore, type TestStore } from './database.ts';
 import { checkPlaces } from './recompute-places.ts';
+import { assertVerified } from './verify.ts';
 
 export const ADMIN_TOKEN = 'test-admin-token-0001';
 
@@ -181,4 +182,5 @@ export async function placesOf(store: Store, pushId: string): Promise<Record<str
 export async function assertConserved(store: Store): Promise<void> {
   const faults = await checkPlaces(store);
   if (faults.length > 0) throw new Error(`places do not hold:\n${faults.slice(0, 20).join('\n')}`);
+  await assertVerified(store);
 }
