@@ -3,13 +3,10 @@
  * messages: whole stations of one push, up to 500 bills. A short segment is closed if no station of the push is still in
  * its first attempt, or if its oldest station has waited ten seconds: a stopped or waiting station holds nobody back.
  */
-import { routeOf } from '../../queues/route.ts';
 import {
   type DifferenceMessage,
   type MessageStation,
-  messageTaskCode,
   newTaskMainId,
-  requestIdOf,
 } from '../../src/domain/difference-message.ts';
 import { FencedOutError } from '../../src/errors.ts';
 import {
@@ -22,9 +19,8 @@ import {
 } from '../../src/store/diff-handovers.ts';
 import { type PushOrder, readPushOrder } from '../../src/store/push-order.ts';
 import { lockSlotIfHeld, type SlotRight } from '../../src/store/slots.ts';
-import type { TaskSeed } from '../../src/store/tasks.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../../src/store/transaction.ts';
-import { acceptTasks } from '../../src/tasks/accept-tasks.ts';
+import { acceptMessage } from './accept-message.ts';
 
 export const SEGMENT_BILLS_MAX = 500;
 const SEGMENT_WAIT_MAX_MS = 10_000;
@@ -96,20 +92,6 @@ async function writeMessage(
     recordTimestamp: push.nowMs,
     requestparams: { entry: 'PARTNER_BILLS', pushId: push.pushId, acceptNo: push.acceptNo, stations },
   };
-  const [task] = await acceptTasks(tx, [messageSeed(push.partnerOrgId, message)]);
-  await assignToMessage(tx, { stationTaskIds, fromTaskId: '0', toTaskId: task!.id });
-}
-
-export function messageSeed(partnerOrgId: string, message: DifferenceMessage): TaskSeed {
-  const { stage, taskType, attemptsMax } = routeOf('income-diff');
-  return {
-    stage,
-    taskType,
-    taskCode: messageTaskCode(message),
-    businessKey: requestIdOf(message),
-    data: message,
-    partnerOrgId,
-    pushId: message.requestparams.pushId,
-    maxRetryCount: attemptsMax,
-  };
+  const task = await acceptMessage(tx, push.partnerOrgId, message);
+  await assignToMessage(tx, { stationTaskIds, fromTaskId: '0', toTaskId: task.id });
 }

@@ -14,9 +14,8 @@ import { assignToMessage } from '../../src/store/diff-handovers.ts';
 import { moveRows } from '../../src/store/places.ts';
 import { failNewTask } from '../../src/store/tasks.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
-import { acceptTasks } from '../../src/tasks/accept-tasks.ts';
 import type { ClaimedTask } from '../../src/tasks/stage-handler.ts';
-import { messageSeed } from './close-segments.ts';
+import { acceptMessage } from './accept-message.ts';
 import type { PlacedStation, StationSides } from './read-sides.ts';
 
 export interface Aside {
@@ -75,12 +74,12 @@ export async function setAside(
   for (const [code, group] of Map.groupBy(asides, (aside) => aside.failure.code)) {
     const stations = group.map((aside) => aside.station);
     const part = withStations(message, stations, nowMs);
-    const [accepted] = await acceptTasks(tx, [messageSeed(task.partnerOrgId, part)]);
-    await failNewTask(tx, accepted!.id, { code, message: group[0]!.failure.message });
+    const accepted = await acceptMessage(tx, task.partnerOrgId, part);
+    await failNewTask(tx, accepted.id, { code, message: group[0]!.failure.message });
     await assignToMessage(tx, {
       stationTaskIds: stations.map((station) => station.stationTaskId),
       fromTaskId: task.id,
-      toTaskId: accepted!.id,
+      toTaskId: accepted.id,
     });
     await moveRows(tx, message.requestparams.pushId, rowNosOf(stations), {
       from: ['DIFF_PENDING', 'DIFF_FAILED'],
@@ -103,13 +102,13 @@ export async function splitMessage(
   const codes: string[] = [];
   for (const half of [stations.slice(0, middle), stations.slice(middle)]) {
     const part = withStations(message, half, nowMs);
-    const [accepted] = await acceptTasks(tx, [messageSeed(task.partnerOrgId, part)]);
+    const accepted = await acceptMessage(tx, task.partnerOrgId, part);
     await assignToMessage(tx, {
       stationTaskIds: half.map((station) => station.stationTaskId),
       fromTaskId: task.id,
-      toTaskId: accepted!.id,
+      toTaskId: accepted.id,
     });
-    codes.push(accepted!.taskCode);
+    codes.push(accepted.taskCode);
   }
   return codes;
 }

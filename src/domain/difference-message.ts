@@ -31,9 +31,11 @@ export interface DifferenceMessage {
   };
 }
 
+const RANDOM_BITS = 21n;
+
 /** A positive 63-bit id that grows with time: milliseconds and 21 random bits. Not an instant (DIF-3 refuses to read it as one). */
 export function newTaskMainId(nowMs: number): string {
-  return String((BigInt(nowMs) << 21n) | BigInt(randomInt(1 << 21)));
+  return String((BigInt(nowMs) << RANDOM_BITS) | BigInt(randomInt(1 << Number(RANDOM_BITS))));
 }
 
 /** DIF-2 */
@@ -57,6 +59,11 @@ export function withStations(
     taskMainId: newTaskMainId(nowMs),
     requestparams: { ...message.requestparams, stations },
   };
+}
+
+/** The same message under another id of the same millisecond: its own was taken. */
+export function withIdDrawnAgain(message: DifferenceMessage): DifferenceMessage {
+  return { ...message, taskMainId: newTaskMainId(Number(BigInt(message.taskMainId) >> RANDOM_BITS)) };
 }
 
 export function rowNosOf(stations: readonly MessageStation[]): number[] {

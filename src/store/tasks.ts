@@ -1,6 +1,7 @@
 /** Statements on `fi_async_task`: one function each. Who may call which, when, is `tasks/`. */
 import type { StageName } from '../domain/stage.ts';
 import { Activation, TaskStatus } from '../domain/task-status.ts';
+import { hitsUniqueKey } from './duplicate-key.ts';
 import type { Sql, SqlValue } from './sql.ts';
 
 /** A task to be accepted (ENG-3). */
@@ -82,6 +83,29 @@ export async function insertTasksIfAbsent(sql: Sql, seeds: readonly TaskSeed[]):
      ON DUPLICATE KEY UPDATE task_code = fi_async_task.task_code`,
     (rows as SqlValue[][]).flat(),
   );
+}
+
+/** For work that is always new: a code that is taken is nobody's business but the caller's. @returns its id, or null */
+export async function insertTaskIfNew(sql: Sql, seed: TaskSeed): Promise<string | null> {
+  let id: string | null = null;
+  await hitsUniqueKey(async () => {
+    id = await sql.insert(
+      `INSERT INTO fi_async_task
+         (task_type, task_code, business_key, task_data, max_retry_count, stage, partner_org_id, push_id, next_execute_time)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, NOW(3))`,
+      [
+        seed.taskType,
+        seed.taskCode,
+        seed.businessKey,
+        JSON.stringify(seed.data),
+        seed.maxRetryCount,
+        seed.stage,
+        seed.partnerOrgId,
+        seed.pushId,
+      ],
+    );
+  });
+  return id;
 }
 
 export interface TaskIdentity {
