@@ -63,11 +63,14 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Broken assumption: ${message}`);
 }
 
-/** Turns anything thrown into a Failure; what we do not know is the platform's fault and may be retried. */
+/**
+ * Turns anything thrown into a Failure. A fault of ours that a unit's values bring out is that unit's, or it would hold up
+ * all that share a message or task with it; what we do not know is the platform's. Either may be retried.
+ */
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-  if (error instanceof RowCountError || error.message.startsWith('Broken assumption')) {
+  if (isOurFault(error)) {
     return new Failure('INTERNAL', error.message, { cause: error });
   }
   if (isRefusedByDatabase(error))
@@ -75,11 +78,23 @@ export function toFailure(thrown: unknown): Failure {
   return new Failure('INFRASTRUCTURE', firstLine(error.message), { reach: 'platform', cause: error });
 }
 
-/** MySQL error numbers that speak of the values of a statement, not of the server: duplicate, null, range, length, check. */
-const REFUSED_VALUES = new Set([1048, 1062, 1264, 1265, 1292, 1366, 1406, 1452, 1690, 3819]);
+/** What the language itself throws; Node's own errors of these classes carry a code and speak of the process. */
+const FAULTS_IN_CODE = [TypeError, RangeError, SyntaxError, ReferenceError];
+
+function isOurFault(error: Error): boolean {
+  if (error instanceof RowCountError || error.message.startsWith('Broken assumption')) return true;
+  return FAULTS_IN_CODE.some((kind) => error instanceof kind) && !('code' in error);
+}
+
+/** SQL states whose class speaks of the values of a statement, not of the server: data exceptions, broken constraints. */
+const REFUSED_VALUES_STATE = /^2[23]/;
+/** The same, from MySQL error numbers that have the state of everything else: character set, truncation, check. */
+const REFUSED_VALUES = new Set([1265, 1366, 3819]);
 
 function isRefusedByDatabase(error: Error): boolean {
-  return 'errno' in error && typeof error.errno === 'number' && REFUSED_VALUES.has(error.errno);
+  if (!('errno' in error) || typeof error.errno !== 'number') return false;
+  if (REFUSED_VALUES.has(error.errno)) return true;
+  return 'sqlState' in error && REFUSED_VALUES_STATE.test(String(error.sqlState));
 }
 
 function firstLine(text: string): string {
