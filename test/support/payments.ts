@@ -182,15 +182,25 @@ export interface OpenSubmit {
   readonly versionId: string;
 }
 
+/** Opened, with the snapshots that were missing. */
+export async function openSession(
+  world: Payments,
+  { partnerOrgId, months }: Pick<PaidRoofs, 'partnerOrgId' | 'months'>,
+  body: object = {},
+  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the answer has
+): Promise<any> {
+  const session = await ask(world, '/payment-sessions', { partnerOrgId, months, ...body });
+  await world.turn('bill-snapshot', partnerOrgId);
+  return session;
+}
+
 /** A session with all that is selectable, submitted; nothing has been built. */
 export async function submitAll(
   world: Payments,
-  { partnerOrgId, months }: Pick<PaidRoofs, 'partnerOrgId' | 'months'>,
+  roofs: Pick<PaidRoofs, 'partnerOrgId' | 'months'>,
   options: { batchSize?: number; selection?: object; session?: object } = {},
 ): Promise<OpenSubmit> {
-  const session = await ask(world, '/payment-sessions', { partnerOrgId, months, ...options.session });
-  // Opening a session asks for snapshots that are missing.
-  await world.turn('bill-snapshot', partnerOrgId);
+  const session = await openSession(world, roofs, options.session);
   await ask(world, `/payment-sessions/${session.id}/bills`, options.selection ?? {});
   const { batchSize } = options;
   const submitted = await ask(
