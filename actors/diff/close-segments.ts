@@ -8,7 +8,7 @@ import {
   type MessageStation,
   newTaskMainId,
 } from '../../src/domain/difference-message.ts';
-import { FencedOutError } from '../../src/errors.ts';
+import { FencedOutError, toFailure } from '../../src/errors.ts';
 import {
   assignToMessage,
   isAnyStationInFirstAttempt,
@@ -27,11 +27,19 @@ const SEGMENT_WAIT_MAX_MS = 10_000;
 /** Segments closed in one turn; more are closed in the next, so that a turn ends. */
 const SEGMENTS_PER_TURN_MAX = 20;
 
+/** @throws what kept a push from being closed, after the others were; at once where it would keep them as well */
 export async function closeSegments(store: Store, right: SlotRight): Promise<void> {
+  const faults: unknown[] = [];
   let closed = 0;
   for (const pushId of await listPushesToSegment(store, right.partnerOrgId)) {
-    while (closed < SEGMENTS_PER_TURN_MAX && (await closeOneSegment(store, right, pushId))) closed += 1;
+    try {
+      while (closed < SEGMENTS_PER_TURN_MAX && (await closeOneSegment(store, right, pushId))) closed += 1;
+    } catch (error) {
+      if (error instanceof FencedOutError || toFailure(error).reach === 'platform') throw error;
+      faults.push(error);
+    }
   }
+  if (faults.length > 0) throw faults[0];
 }
 
 /** One transaction: message and segment number together. @returns false if the push has nothing to close now. */
