@@ -15,6 +15,7 @@ import {
 import { compareSides } from '../src/domain/difference.ts';
 import { type DifferenceMessage, requestIdOf, rowNosOf } from '../src/domain/difference-message.ts';
 import { eventMonth } from '../src/domain/month.ts';
+import { project } from '../src/domain/projection.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import { summaryMoves } from '../src/domain/summary-moves.ts';
 import { assert, Failure } from '../src/errors.ts';
@@ -28,7 +29,7 @@ import {
   upsertDifferences,
 } from '../src/store/differences.ts';
 import { markSuperseded, moveIntoDifference, moveRows } from '../src/store/places.ts';
-import { recalculateAccounts, writeProjections } from '../src/store/projections.ts';
+import { recalculateAccounts, sumPaidByBill, writeProjections } from '../src/store/projections.ts';
 import type { SlotRight } from '../src/store/slots.ts';
 import type { TaskRow, TaskSeed } from '../src/store/tasks.ts';
 import type { Store, Transaction } from '../src/store/transaction.ts';
@@ -194,7 +195,14 @@ class DiffActor implements StageHandler {
         source: 'PAYMENT_DISABLED',
       })),
     );
-    await writeProjections(tx, facts.map(notApplicable));
+    const paid = await sumPaidByBill(
+      tx,
+      facts.flatMap((fact) => fact.difference.partnerBillId ?? []),
+    );
+    await writeProjections(
+      tx,
+      facts.map((fact) => notApplicable(fact, paid)),
+    );
     await clearPaymentConclusions(
       tx,
       facts.map((fact) => fact.difference.id),
@@ -345,15 +353,11 @@ function scopesOf(sides: readonly StationSides[], facts: readonly Fact[]): Accou
   });
 }
 
-function notApplicable({ difference }: Fact) {
-  return {
-    diffId: difference.id,
-    partnerBillId: difference.partnerBillId,
-    platformBillId: difference.platformBillId,
-    paymentStatus: 'NOT_APPLICABLE',
-    paidAmount: '0.00',
-    currentPayable: '0.00',
-  };
+/** Nothing is payable any more; what was paid before stays paid (DEC-13). */
+function notApplicable({ difference, bill }: Fact, paid: ReadonlyMap<string, string>) {
+  const { id: diffId, partnerBillId, platformBillId } = difference;
+  const basis = { ...bill, paid: paid.get(bill.billId) ?? '0.00' };
+  return { diffId, partnerBillId, platformBillId, ...project(basis, false) };
 }
 
 function sameReason(asides: readonly Aside[]): boolean {

@@ -745,6 +745,49 @@ describe('actors: difference', () => {
   });
 
   describe('a partner without payment', () => {
+    it('DIF-6 DEC-13 what was paid before stays paid on all three tables; nothing is payable any more', async () => {
+      const world = await makeWorld();
+      const accountId = await makePlatformAccount(store, whereIs(world));
+      await makePlatformBill(store, { ...whereIs(world), accountId, month: '2026-01' });
+      await pushed(world, [bill('2026-01')]);
+      const { id: partnerBillId } = await store.one<{ id: string }>(
+        'SELECT id FROM fi_customer_bill_partner WHERE partner_org_id = ?',
+        [world.partnerOrgId],
+      );
+      for (const [eventId, amount] of [
+        ['paid', '30.00'],
+        ['reversed', '-5.00'],
+      ] as const)
+        await insertNumberedRow(store, 'fi_resident_income_payment_fact', {
+          event_id: `${eventId}-${partnerBillId}`,
+          payment_order_id: '1',
+          payment_order_version_id: '1',
+          order_bill_id: '1',
+          partner_bill_id: partnerBillId,
+          amount,
+          paid_time: '2026-01-31',
+        });
+      await store.change("UPDATE partner SET payment_flow = 'DISABLED' WHERE partner_org_id = ?", [
+        world.partnerOrgId,
+      ]);
+      const made = await pushed(world, [bill('2026-01')]);
+      expect(await placesByRow(store, made.pushId)).to.deep.equal(['PAYMENT_DISABLED']);
+      for (const table of ['fi_monthly_income_difference', 'fi_customer_bill_partner', 'fi_customer_bill']) {
+        const rows = await store.many(
+          `SELECT payment_status status, paid_amount paid, current_payable payable FROM ${table} WHERE partner_org_id = ?`,
+          [world.partnerOrgId],
+        );
+        expect(rows, table).to.deep.equal([{ status: 'NOT_APPLICABLE', paid: '25.00', payable: '0.00' }]);
+      }
+      for (const table of ['fi_customer_account_partner', 'fi_customer_account']) {
+        const rows = await store.many(
+          `SELECT total_paid paid, total_payable payable FROM ${table} WHERE partner_org_id = ?`,
+          [world.partnerOrgId],
+        );
+        expect(rows, table).to.deep.equal([{ paid: '25.00', payable: '0.00' }]);
+      }
+    });
+
     it('DIF-6 DEC-20 the conclusions of a payment that does not exist are cleared, and the read model is asked to follow', async () => {
       const world = await makeWorld();
       await pushed(world, [bill('2026-01')]);
