@@ -153,14 +153,14 @@ describe('a push of 100,000 rows', () => {
     );
     const tasks = await database.store.one<{ n: string; rows: string; gaps: string }>(
       `SELECT COUNT(*) n, SUM(last_no - first_no + 1) 'rows', SUM(first_no <> previous + 1) gaps FROM (
-         SELECT first_no, last_no, LAG(last_no, 1, 0) OVER (ORDER BY first_no) previous FROM (
-           SELECT task_data->'$.firstRowNo' + 0 first_no, task_data->'$.lastRowNo' + 0 last_no FROM fi_async_task WHERE push_id = ?) ranges) chained`,
+         SELECT first_no, last_no, COALESCE(LAG(last_no) OVER (ORDER BY first_no), 0) previous FROM (
+           SELECT JSON_EXTRACT(task_data, '$.firstRowNo') + 0 first_no, JSON_EXTRACT(task_data, '$.lastRowNo') + 0 last_no FROM fi_async_task WHERE push_id = ?) ranges) chained`,
       [push.push_id],
     );
     expect([tasks.n, Number(tasks.rows), Number(tasks.gaps)]).to.deep.equal([String(STATIONS), ROWS, 0]);
     const strays = await database.store.one<{ n: string }>(
-      `SELECT COUNT(*) n FROM fi_async_task task JOIN pushed_row sent ON sent.push_id = task.push_id AND sent.row_no = task.task_data->'$.firstRowNo' + 0
-        WHERE task.push_id = ? AND sent.partner_station_no <> task.task_data->>'$.partnerStationNo'`,
+      `SELECT COUNT(*) n FROM fi_async_task task JOIN pushed_row sent ON sent.push_id = task.push_id AND sent.row_no = JSON_EXTRACT(task.task_data, '$.firstRowNo') + 0
+        WHERE task.push_id = ? AND sent.partner_station_no <> JSON_UNQUOTE(JSON_EXTRACT(task.task_data, '$.partnerStationNo'))`,
       [push.push_id],
     );
     expect(strays.n).to.equal('0');

@@ -1,5 +1,6 @@
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { type LineRef, LineSpool } from '../../src/ingest/line-spool.ts';
 
@@ -20,10 +21,14 @@ describe('lines in a temporary file', () => {
   });
 
   it('ING-7 leave nothing behind in the file system, even while they are in use', async () => {
-    await using spool = await LineSpool.open(undefined);
-    spool.append('secret');
-    await spool.flush();
-    const left = (await readdir(tmpdir())).filter((name) => name.startsWith('rooftally-spool-'));
-    expect(left).to.deep.equal([]);
+    const folder = await mkdtemp(join(tmpdir(), 'line-spool-test-'));
+    try {
+      await using spool = await LineSpool.open(folder);
+      spool.append('secret');
+      await spool.flush();
+      expect(await readdir(folder)).to.deep.equal([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });
