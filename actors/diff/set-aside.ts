@@ -37,10 +37,14 @@ export function withoutPlatform(stations: readonly PlacedStation[]): Aside[] {
     }));
 }
 
-/** DIF-11: each side must be unique; no row is picked. DIF-10: a batch's deduction must be found where others have theirs. */
+/**
+ * DIF-11: each side must be unique; no row is picked. DIF-10: a batch's deduction must be found where others have theirs.
+ * A station all of whose bills went on to a later push has left the message (DIF-5): nothing of it is compared.
+ */
 export function withBrokenFacts(sides: readonly StationSides[], message: DifferenceMessage): Aside[] {
   const anyDeduction = message.requestparams.stations.some((station) => station.batchDeduction !== null);
-  return sides.flatMap(({ placed, platformAccountIds, platformStationId }) => {
+  return sides.flatMap(({ placed, current, platformAccountIds, platformStationId }) => {
+    if (current.length === 0) return [];
     if (platformAccountIds.length > 1) {
       const named = `Platform station ${platformStationId} has ${platformAccountIds.length} accounts of this partner`;
       const failure = new Failure('DUPLICATE_ACCOUNT', `${named}; leave one, then run this task again`, {

@@ -635,6 +635,20 @@ describe('actors: difference', () => {
       expect(await checkPlaces(store)).to.deep.equal([]);
     });
 
+    it('DIF-5 DIF-11 a station all of whose bills went on to a later push is SUPERSEDED, whatever is wrong with it', async () => {
+      const world = await makeWorld(2);
+      const first = await push(world, [bill('2026-01')]);
+      await commitStations(world);
+      await unclaim(store, await claimMessage(world));
+      const second = await push(world, [bill('2026-01')]);
+      await commitStations(world);
+      await makePlatformAccount(store, whereIs(world, 1));
+      await makePlatformAccount(store, whereIs(world, 1));
+      await turn(world);
+      expect(await placesByRow(store, first.pushId)).to.deep.equal(['SUPERSEDED', 'SUPERSEDED']);
+      expect(await placesByRow(store, second.pushId)).to.deep.equal(['ACCOUNT_PENDING', 'DIFF_FAILED']);
+    });
+
     it('DIF-10 a fact whose batch deduction is not in a message that has some fails alone; by itself it needs none', async () => {
       const world = await makeWorld(2);
       const made = await push(world, [bill('2026-01')]);
