@@ -11,6 +11,8 @@ export function limitConcurrency(
 ): RequestHandler {
   const open = new Map<string, number>();
   return (request, response, next) => {
+    // Its connection has closed already: nobody waits for an answer, and nothing would tell that its room is free again.
+    if (request.socket.destroyed) return;
     const key = keyOf(request);
     const count = (open.get(key) ?? 0) + 1;
     if (count > atOnceMax) {

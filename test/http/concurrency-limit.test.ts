@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { expect } from 'chai';
 import express, { type Response } from 'express';
 import { pino } from 'pino';
 import { answerErrors } from '../../src/http/answer-errors.ts';
 import { limitConcurrency } from '../../src/http/concurrency-limit.ts';
+import { eventually } from '../support/engine.ts';
 
 describe('requests of one partner at once', () => {
   it('ING-7 ING-10 one too many: 429 with Retry-After; others are let in; an end or a broken connection makes room', async () => {
@@ -47,6 +48,36 @@ describe('requests of one partner at once', () => {
     held[1]!.end();
     await ended;
     await begin('a');
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('ING-7 a sender that has gone before its request comes here takes no room, ever', async () => {
+    const gone = Promise.withResolvers<void>();
+    let arrived = 0;
+    const app = express();
+    // As an authentication that asks the database, while the sender breaks off.
+    app.use(async (request, _response, next) => {
+      if (request.headers.leaving === undefined) return next();
+      arrived += 1;
+      await once(request.socket, 'close');
+      next();
+      if (arrived === 5) gone.resolve();
+    });
+    app.use(limitConcurrency(2, () => 'a'));
+    app.use((_request, response) => void response.end());
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    for (let count = 0; count < 5; count++) {
+      const before = arrived;
+      const socket = connect(port, '127.0.0.1');
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\nleaving: yes\r\n\r\n');
+      await eventually('the request to arrive', () => arrived > before);
+      socket.destroy();
+    }
+    await gone.promise;
+    expect((await fetch(`http://127.0.0.1:${port}`)).status).to.equal(200);
     server.closeAllConnections();
     server.close();
   });
