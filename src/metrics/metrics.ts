@@ -52,11 +52,23 @@ function registerEventLoopLag(registry: Registry): void {
 }
 
 function registerOpenTasks(registry: Registry, { readOpenTasks, onTrouble }: MetricsOptions): void {
-  const oldest = new Gauge({
+  const read = oncePerScrape(() =>
+    readOpenTasks().catch((error: unknown) => {
+      onTrouble('metrics: counting tasks', error);
+      return [];
+    }),
+  );
+  new Gauge({
     name: 'rooftally_task_oldest_waiting_seconds',
     help: 'How long the oldest due task of a stage has been due',
     labelNames: ['stage'],
     registers: [registry],
+    async collect() {
+      const figures = await read();
+      this.reset();
+      for (const { stage, status, oldestS } of figures)
+        if (status === 'WAITING') this.set({ stage }, oldestS ?? 0);
+    },
   });
   new Gauge({
     name: 'rooftally_tasks',
@@ -64,18 +76,23 @@ function registerOpenTasks(registry: Registry, { readOpenTasks, onTrouble }: Met
     labelNames: ['stage', 'type', 'status'],
     registers: [registry],
     async collect() {
-      const figures = await readOpenTasks().catch((error: unknown) => {
-        onTrouble('metrics: counting tasks', error);
-        return [];
-      });
+      const figures = await read();
       this.reset();
-      oldest.reset();
-      for (const { stage, taskType, status, count, oldestS } of figures) {
+      for (const { stage, taskType, status, count } of figures)
         this.set({ stage, type: taskType, status }, count);
-        if (status === 'WAITING') oldest.set({ stage }, oldestS ?? 0);
-      }
     },
   });
+}
+
+/** A scrape asks all gauges at once; those that ask while an answer is on its way share it. */
+function oncePerScrape<T>(read: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | null = null;
+  return () => {
+    asked ??= read().finally(() => {
+      asked = null;
+    });
+    return asked;
+  };
 }
 
 function createObserver(registry: Registry, onTrouble: MetricsOptions['onTrouble']): Observer {
