@@ -13,11 +13,22 @@ export interface InspectionMetricsOptions {
 }
 
 export function registerInspection(registry: Registry, options: InspectionMetricsOptions): void {
-  const broken = new Gauge({
+  const read = () =>
+    options.readFigures().catch((error: unknown) => {
+      options.onTrouble('metrics: reading the latest inspection', error);
+      return [];
+    });
+  // Each reads for itself: a gauge that another one fills is written out before it is filled.
+  new Gauge({
     name: 'rooftally_inspection_broken',
     help: '1 where a rule of the latest inspection could not look',
     labelNames: ['rule'],
     registers: [registry],
+    async collect() {
+      const figures = await read();
+      this.reset();
+      for (const { rule, broken } of figures) this.set({ rule }, broken ? 1 : 0);
+    },
   });
   new Gauge({
     name: 'rooftally_inspection_findings',
@@ -25,16 +36,9 @@ export function registerInspection(registry: Registry, options: InspectionMetric
     labelNames: ['rule'],
     registers: [registry],
     async collect() {
-      const figures = await options.readFigures().catch((error: unknown) => {
-        options.onTrouble('metrics: reading the latest inspection', error);
-        return [];
-      });
+      const figures = await read();
       this.reset();
-      broken.reset();
-      for (const { rule, findings, broken: isBroken } of figures) {
-        broken.set({ rule }, isBroken ? 1 : 0);
-        if (!isBroken) this.set({ rule }, findings);
-      }
+      for (const { rule, findings, broken } of figures) if (!broken) this.set({ rule }, findings);
     },
   });
 }
