@@ -169,6 +169,7 @@ export const BillLock = defineEntity({
       properties: ['paymentOrderId', 'sessionId', 'submitAttempt', 'dataVersion', 'id'],
     },
     { name: 'idx_bill_lock_version', properties: ['paymentOrderVersionId', 'lockStatus', 'id'] },
+    { name: 'idx_bill_lock_order_bill', properties: ['orderBillId'] },
   ],
   properties: {
     id: id().primary(),

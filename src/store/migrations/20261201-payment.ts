@@ -140,6 +140,7 @@ const TABLES: Record<string, string> = {
     key idx_bill_lock_station (platform_station_id, bill_year_month, lock_status),
     key idx_bill_lock_submit (payment_order_id, session_id, submit_attempt, data_version, id),
     key idx_bill_lock_version (payment_order_version_id, lock_status, id),
+    key idx_bill_lock_order_bill (order_bill_id),
     unique key uk_bill_lock_key (lock_key)`,
   fi_resident_income_payment_fact: `
     id bigint unsigned not null auto_increment primary key,
