@@ -56,7 +56,7 @@ async function closeOneSegment(store: Store, right: SlotRight, pushId: string): 
     });
     const segment = takeSegment(open);
     if (segment.length === 0) return false;
-    const isFull = segment.length < open.length;
+    const isFull = segment.length < open.length || billsOf(segment) >= SEGMENT_BILLS_MAX;
     const waitedMs = Math.max(...segment.map((station) => station.waitedMs));
     if (!isFull && moreWillCome && waitedMs < SEGMENT_WAIT_MAX_MS) return false;
     await writeMessage(tx, await readPushOrder(tx, pushId), segment);
@@ -76,18 +76,22 @@ export function takeSegment<T extends { readonly billCount: number }>(open: read
   return segment;
 }
 
+function billsOf(stations: readonly { readonly billCount: number }[]): number {
+  return stations.reduce((sum, station) => sum + station.billCount, 0);
+}
+
 async function writeMessage(
   tx: Transaction,
   push: PushOrder,
   segment: readonly OpenHandover[],
 ): Promise<void> {
   const stationTaskIds = segment.map((station) => station.stationTaskId);
-  const billsOf = Map.groupBy(await listHandedBills(tx, segment), (bill) => bill.stationTaskId);
+  const byStation = Map.groupBy(await listHandedBills(tx, segment), (bill) => bill.stationTaskId);
   const stations: MessageStation[] = segment.map((station) => ({
     stationTaskId: station.stationTaskId,
     partnerStationNo: station.partnerStationNo,
     batchDeduction: station.batchDeduction,
-    bills: (billsOf.get(station.stationTaskId) ?? []).map(({ billId, rowNo, dataVersion }) => ({
+    bills: (byStation.get(station.stationTaskId) ?? []).map(({ billId, rowNo, dataVersion }) => ({
       billId,
       rowNo,
       dataVersion,

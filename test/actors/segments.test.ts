@@ -205,6 +205,19 @@ describe('actors: segments of the difference stage', () => {
     expect(await sizesOf(handed)).to.deep.equal([492, 108]);
   });
 
+  for (const [what, bills] of [
+    ['of exactly 500 bills', [250, 250]],
+    ['of 500 stations with a bill each', Array.from({ length: 500 }, () => 1)],
+    ['of one station with more than 500 bills', [501]],
+  ] as const) {
+    it(`STA-17 a segment ${what} is full: it waits for nobody`, async () => {
+      const handed = await handOver(await partner(), bills);
+      await openStation(handed);
+      await close(handed);
+      expect(await openOf(handed)).to.equal(0);
+    });
+  }
+
   const notFirst: [what: string, columns: Columns][] = [
     ['has failed once', { status: 3, retry_count: 1 }],
     ['failed and runs again', { status: 1, retry_count: 1 }],
