@@ -27,6 +27,8 @@ export interface Payments {
   readonly wake: RecordingWake;
   readonly plane: ControlPlane;
   turn(stage: StageName, partnerOrgId: string, slotNo?: number): Promise<TurnOutcome>;
+  /** One transaction of work, committed, as the engine does it; then the slot is given back. */
+  step(stage: StageName, partnerOrgId: string): Promise<TurnOutcome>;
   /** All that is due of payment and what follows from it, until nothing is. */
   settle(partnerOrgId: string): Promise<void>;
   close(): Promise<void>;
@@ -65,6 +67,13 @@ export async function openPayments(): Promise<Payments> {
     wake: stages.wake,
     plane,
     turn,
+    step: (stage, partnerOrgId) =>
+      takeTurn(
+        { ...engine, limits: { ...engine.limits, sliceMs: 0 } },
+        handlers.get(stage)!,
+        { stage, partnerOrgId, slotNo: 1 },
+        { contended: false },
+      ),
     settle: async (partnerOrgId) => {
       for (let round = 0; round < SETTLE_ROUNDS; round++)
         for (const stage of AFTER_PAYMENT) await turn(stage, partnerOrgId);

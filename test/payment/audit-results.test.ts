@@ -1,0 +1,111 @@
+/** Audit results, through HTTP (PAY-6, DEC-14). */
+import { expect } from 'chai';
+import {
+  locksOf,
+  makePaidRoofs,
+  type OpenSubmit,
+  openPayments,
+  type PaidRoofs,
+  type Payments,
+  stateOf,
+  submitAll,
+} from '../support/payments.ts';
+
+describe('payment: results of audits', () => {
+  let world: Payments;
+  let roofs: PaidRoofs;
+  let submit: OpenSubmit;
+  let orderBills: readonly string[];
+  before(async () => {
+    world = await openPayments();
+  });
+  after(() => world.close());
+  beforeEach(async () => {
+    roofs = await makePaidRoofs(world);
+    submit = await submitAll(world, roofs);
+    await world.settle(roofs.partnerOrgId);
+    orderBills = (await locksOf(world.store, submit.orderId)).map((lock) => lock.orderBillId);
+  });
+
+  let lastEvent = 0;
+  const send = (body: object, eventId = `audit-${++lastEvent}`) =>
+    world.plane.ask('POST', `/payment-orders/${submit.orderId}/audit-results`, {
+      eventId,
+      paymentOrderVersionId: submit.versionId,
+      result: 'APPROVED',
+      ...body,
+    });
+  const unqualified = (index: number) => ({ orderBillId: orderBills[index]!, reason: 'wrong roof' });
+  const auditStatus = async () =>
+    (await world.plane.ask('GET', `/payment-orders/${submit.orderId}`)).body.auditStatus;
+
+  it('DEC-14 an approval without faults releases nothing', async () => {
+    expect((await send({})).status).to.equal(200);
+    expect(await auditStatus()).to.equal('APPROVED');
+    expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 2 }, releases: {} });
+  });
+
+  it('DEC-14 DEC-15 unqualified bills become so on bill and difference, are released, and no more payable', async () => {
+    const { body } = await send({ unqualifiedBills: [unqualified(0)] });
+    expect(body.unqualified).to.equal(1);
+    const read = () =>
+      world.store.one<Record<string, unknown>>(
+        `SELECT b.partner_query_status bill, b.unqualified_flag flag, b.unqualified_reason reason,
+                b.last_unqualified_time IS NOT NULL timed, d.partner_query_status difference, b.payment_status status,
+                b.current_payable payable
+           FROM fi_customer_bill_partner b JOIN fi_monthly_income_difference d ON d.partner_bill_id = b.id WHERE b.id = ?`,
+        [roofs.bills[0]!.partnerBillId],
+      );
+    expect(await read()).to.include({
+      bill: 'UNQUALIFIED',
+      flag: 1,
+      reason: 'wrong roof',
+      difference: 'UNQUALIFIED',
+    });
+    await world.settle(roofs.partnerOrgId);
+    expect(await read()).to.include({ status: 'UNQUALIFIED', payable: '0.00' });
+    expect((await locksOf(world.store, submit.orderId)).map((lock) => lock.releaseReason)).to.deep.equal([
+      'REVIEW_APPROVED_UNQUALIFIED',
+      null,
+    ]);
+  });
+
+  it('DEC-14 a rejection releases nothing and names no bills', async () => {
+    const naming = await send({ result: 'REJECTED', unqualifiedBills: [unqualified(0)] });
+    expect([naming.status, naming.body.code]).to.deep.equal([422, 'REJECTION_NAMES_BILLS']);
+    expect((await send({ result: 'REJECTED' })).status).to.equal(200);
+    expect(await auditStatus()).to.equal('REJECTED');
+    expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 2 }, releases: {} });
+  });
+
+  it('PAY-6 a repeat gets its first answer; another content under its id, or a second result, is refused', async () => {
+    const first = await send({ unqualifiedBills: [unqualified(0)] }, 'audit-again');
+    await world.settle(roofs.partnerOrgId);
+    expect((await send({ unqualifiedBills: [unqualified(0)] }, 'audit-again')).body).to.deep.equal(
+      first.body,
+    );
+    expect((await send({}, 'audit-again')).body.code).to.equal('EVENT_CONFLICT');
+    expect((await send({ result: 'REJECTED' })).body.code).to.equal('NO_OPEN_AUDIT');
+  });
+
+  it('DEC-14 a rejected order is revised, and audited again', async () => {
+    await send({ result: 'REJECTED' });
+    const again = await submitAll(world, roofs, {
+      session: { mode: 'REVISE', paymentOrderId: submit.orderId },
+    });
+    await world.settle(roofs.partnerOrgId);
+    expect(await auditStatus()).to.equal('PENDING');
+    expect((await send({})).body.code, 'the earlier version is not the one in force').to.equal(
+      'OTHER_VERSION',
+    );
+    expect((await send({ paymentOrderVersionId: again.versionId })).status).to.equal(200);
+  });
+
+  it('DEC-26 a bill without a live lock of the version is refused, and nothing taken', async () => {
+    const { status, body } = await send({
+      unqualifiedBills: [unqualified(0), { orderBillId: '999999', reason: 'x' }],
+    });
+    expect([status, body.code]).to.deep.equal([409, 'BILL_NOT_LOCKED']);
+    expect(await auditStatus()).to.equal('PENDING');
+  });
+});
