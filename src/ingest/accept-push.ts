@@ -28,7 +28,7 @@ import { type RowOrder, type StationRange, stationRanges } from './row-order.ts'
 import type { Verdicts } from './verdicts.ts';
 
 const ROWS_READ_AT_ONCE_MAX = 5_000;
-const ROWS_WRITTEN_AT_ONCE_MAX = 1_000;
+const ROWS_WRITTEN_AT_ONCE_MAX = 500;
 
 export interface Acceptance {
   readonly partnerOrgId: string;
@@ -112,52 +112,62 @@ async function keepIdentity(
  * database writes one chunk, the next is made ready.
  */
 async function writeRows(tx: Transaction, acceptance: Acceptance, pushId: string): Promise<void> {
-  const { order } = acceptance;
   let writing: Promise<void> = Promise.resolve();
-  for (let from = 0; from < order.length; from += ROWS_READ_AT_ONCE_MAX) {
-    const indexes = [...order.subarray(from, from + ROWS_READ_AT_ONCE_MAX)];
-    const rows = await newRows(acceptance, indexes, from + 1);
-    for (let at = 0; at < rows.length; at += ROWS_WRITTEN_AT_ONCE_MAX) {
-      await writing;
-      writing = insertPushedRows(tx, pushId, rows.slice(at, at + ROWS_WRITTEN_AT_ONCE_MAX));
-      // Awaited a turn later; until then a failure is not unhandled.
-      writing.catch(() => {});
-    }
+  for await (const rows of rowsToWrite(acceptance)) {
+    await writing;
+    writing = insertPushedRows(tx, pushId, rows);
+    // Awaited a turn later; until then a failure is not unhandled.
+    writing.catch(() => {});
   }
   await writing;
 }
 
-async function newRows(
-  { push, verdicts }: Acceptance,
-  indexes: readonly number[],
-  firstRowNo: number,
-): Promise<NewPushedRow[]> {
-  const lines = await push.lines.lines(indexes.map((index) => push.rows.line(index)));
-  const contentOf = (index: number): number => push.stations.contentIndex(push.rows.stationIndex(index));
-  const stations = await stationValues(push, new Set(indexes.map(contentOf)));
-  return indexes.map((index, at) => {
-    const line = readRowLine(lines[at]!);
-    return {
-      rowNo: firstRowNo + at,
-      receiptIndex: index,
-      refusal: refusalOf(push, verdicts, index, line),
-      shownStationNo: push.stations.shownStationNo(push.rows.stationIndex(index)),
-      shownMonth: line.shownMonth,
-      shownRowId: line.shownRowId,
-      contentHash: push.rows.contentHash(index),
-      station: stations.get(contentOf(index))!,
-      bill: line.values,
-    };
-  });
+async function* rowsToWrite({ push, order, verdicts }: Acceptance): AsyncGenerator<NewPushedRow[]> {
+  for (let from = 0; from < order.length; from += ROWS_READ_AT_ONCE_MAX) {
+    const indexes = [...order.subarray(from, from + ROWS_READ_AT_ONCE_MAX)];
+    const lines = await push.lines.lines(indexes.map((index) => push.rows.line(index)));
+    const stations = await stationValues(push, indexes);
+    for (let start = 0; start < indexes.length; start += ROWS_WRITTEN_AT_ONCE_MAX) {
+      const end = Math.min(start + ROWS_WRITTEN_AT_ONCE_MAX, indexes.length);
+      const rows: NewPushedRow[] = [];
+      for (let at = start; at < end; at++) {
+        rows.push(
+          newRow(push, verdicts, { index: indexes[at]!, rowNo: from + at + 1, line: lines[at]!, stations }),
+        );
+      }
+      yield rows;
+    }
+  }
 }
 
-async function stationValues(
+type StationsByContent = ReadonlyMap<number, StationValues>;
+
+async function stationValues(push: ReadPush, indexes: readonly number[]): Promise<StationsByContent> {
+  const contents = indexes.map((index) => push.stations.contentIndex(push.rows.stationIndex(index)));
+  const wanted = [...new Set(contents)];
+  const lines = await push.lines.lines(wanted.map((content) => push.stations.line(content)));
+  return new Map(wanted.map((content, at) => [content, readStationLine(lines[at]!)]));
+}
+
+function newRow(
   push: ReadPush,
-  contentIndexes: ReadonlySet<number>,
-): Promise<ReadonlyMap<number, StationValues>> {
-  const wanted = [...contentIndexes];
-  const lines = await push.lines.lines(wanted.map((index) => push.stations.line(index)));
-  return new Map(wanted.map((index, at) => [index, readStationLine(lines[at]!)]));
+  verdicts: Verdicts,
+  from: { index: number; rowNo: number; line: string; stations: StationsByContent },
+): NewPushedRow {
+  const { index, rowNo, stations } = from;
+  const line = readRowLine(from.line);
+  const stationIndex = push.rows.stationIndex(index);
+  return {
+    rowNo,
+    receiptIndex: index,
+    refusal: refusalOf(push, verdicts, index, line),
+    shownStationNo: push.stations.shownStationNo(stationIndex),
+    shownMonth: line.shownMonth,
+    shownRowId: line.shownRowId,
+    contentHash: push.rows.contentHash(index),
+    station: stations.get(push.stations.contentIndex(stationIndex))!,
+    bill: line.values,
+  };
 }
 
 function stationTask(station: StationRange, pushId: string, partnerOrgId: string): TaskSeed {

@@ -119,7 +119,7 @@ describe('a push of 100,000 rows', () => {
   }
 
   it('ING-7 is accepted within fixed memory, each row with its receipt in request order; so is its replay', async function () {
-    this.timeout(120_000);
+    this.timeout(240_000);
     await makeBillLock(database.store, { platformStationId: '500007', month: '2025-03' });
     const body = bodyText();
     const before = await memory();
