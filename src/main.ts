@@ -89,6 +89,9 @@ interface Parts {
   readonly engine: Engine;
 }
 
+/** Where everything starts at once, as long as Redis is waited for. */
+const DATABASE_PATIENCE_MS = 15_000;
+
 async function openParts(config: Config, log: Logger, stopping: AbortSignal, undo: Undo[]): Promise<Parts> {
   const trouble = (where: string, error: unknown) => log.warn({ err: error, where }, 'trouble');
   const redis = openRedis(config.redisUrl, (error) => trouble('redis', error));
@@ -102,6 +105,7 @@ async function openParts(config: Config, log: Logger, stopping: AbortSignal, und
       onConflict: () => metrics?.observer.conflict(),
       onAfterCommitError: (error) => trouble('after a commit', error),
     },
+    { patienceMs: DATABASE_PATIENCE_MS },
   );
   undo.push({ what: 'database', step: () => closeStore(store) });
   for (const name of await migrate(store)) log.info({ migration: name }, 'migrated');

@@ -1,11 +1,64 @@
 /** Opens and closes the database, and brings its schema up to date: what commands need that run no work. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { MikroORM, type Options } from '@mikro-orm/mysql';
+import { monotonicMs } from '../clock.ts';
 import { Failure } from '../errors.ts';
+import { isDatabaseAway } from './database-away.ts';
 import { NEW_READ_COMMITTED, Store, type StoreHooks } from './transaction.ts';
 
-/** @param ormOptions from config/mikro-orm.config.ts */
-export async function openStore(ormOptions: Options, hooks: StoreHooks = {}): Promise<Store> {
-  return new Store(await MikroORM.init({ ...ormOptions, logger: () => {} }), hooks);
+export interface OpenOptions {
+  /** How long a database that does not answer is asked again: it may be starting too. Default: asked once. */
+  readonly patienceMs?: number;
+}
+
+const ASK_EVERY_MS = 500;
+
+/**
+ * @param ormOptions from config/mikro-orm.config.ts
+ * @throws Failure `DATABASE_NOT_READY`, which says what to do
+ */
+export async function openStore(
+  ormOptions: Options,
+  hooks: StoreHooks = {},
+  { patienceMs = 0 }: OpenOptions = {},
+): Promise<Store> {
+  const store = new Store(await MikroORM.init({ ...ormOptions, logger: () => {} }), hooks);
+  try {
+    await untilItAnswers(store, patienceMs);
+  } catch (error) {
+    await closeStore(store);
+    throw error;
+  }
+  return store;
+}
+
+async function untilItAnswers(store: Store, patienceMs: number): Promise<void> {
+  const endMs = monotonicMs() + patienceMs;
+  for (;;) {
+    try {
+      await store.many('SELECT 1 alive');
+      return;
+    } catch (error) {
+      const away = isDatabaseAway(error) && !isRefusal(error);
+      if (!away || monotonicMs() + ASK_EVERY_MS > endMs) throw notReady(error, away);
+      await pause(ASK_EVERY_MS);
+    }
+  }
+}
+
+/** Access denied, no such database, host not allowed: asking again would not help. */
+const REFUSAL_ERRNOS: ReadonlySet<unknown> = new Set([1044, 1045, 1049, 1130, 1698]);
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'errno' in error && REFUSAL_ERRNOS.has(error.errno);
+}
+
+function notReady(cause: unknown, away: boolean): Failure {
+  const [reason] = String((cause as Error).message).split('\n', 1);
+  const text = away
+    ? `The database at DATABASE_URL does not answer (${reason}); start it, or correct DATABASE_URL`
+    : `The database at DATABASE_URL refuses us (${reason}); correct DATABASE_URL, or what it allows`;
+  return new Failure('DATABASE_NOT_READY', text, { retryable: away, reach: 'platform', cause });
 }
 
 export async function closeStore(store: Store): Promise<void> {
