@@ -12,6 +12,7 @@ const CHECKS = [
   { heading: 'Types', script: 'types' },
   { heading: 'Lint', script: 'lint' },
   { heading: 'Who imports whom', script: 'lint:imports' },
+  { heading: 'Rules and their tests', script: 'rules:check' },
 ];
 const TESTS = { heading: 'Tests', script: 'mocha' };
 /** Not in .mocharc.json: mocha would add it to the files that are named, instead of leaving it out. */
