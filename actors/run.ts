@@ -33,9 +33,11 @@ export interface RunningActors {
 export function runActors(engine: Engine, options: RunOptions): RunningActors {
   const turns = new Set<Promise<unknown>>();
   const workers = options.stages.map((stage) => startWorker(engine, stage, options, turns));
+  const watch = watchConnection(engine, workers, options.jobLockMs);
   return {
     workers,
     stop: async () => {
+      clearInterval(watch);
       await Promise.all(workers.map((worker) => stopWorker(worker, turns)));
     },
   };
@@ -47,19 +49,43 @@ export function runActors(engine: Engine, options: RunOptions): RunningActors {
  */
 async function stopWorker(worker: Worker<WakeJob>, turns: ReadonlySet<Promise<unknown>>): Promise<void> {
   await worker.pause(true);
-  if (await answers(worker)) return worker.close();
+  if (await answers(worker, REDIS_ANSWERS_WITHIN_MS)) return worker.close();
   await Promise.allSettled(turns);
   await worker.close(true);
 }
 
-async function answers(worker: Worker<WakeJob>): Promise<boolean> {
+/**
+ * A connection whose server is gone without a word (a failover, a network that forgot it) is half-open: its commands are
+ * neither answered nor refused until the operating system gives up, a quarter of an hour later. All workers share the
+ * connection for their commands; BullMQ watches those for waiting itself.
+ */
+function watchConnection(
+  engine: Engine,
+  workers: readonly Worker<WakeJob>[],
+  silenceMaxMs: number,
+): NodeJS.Timeout {
+  const lookOnce = async () => {
+    const worker = workers[0];
+    if (worker === undefined || (await answers(worker, silenceMaxMs))) return;
+    const client = await worker.backend.client;
+    if (client.status !== 'ready') return;
+    engine.observer.trouble(
+      'the workers’ Redis',
+      new Error(`It said nothing for ${silenceMaxMs} ms; connecting anew`),
+    );
+    client.disconnect(true);
+  };
+  return setInterval(() => void lookOnce().catch(() => undefined), silenceMaxMs).unref();
+}
+
+async function answers(worker: Worker<WakeJob>, withinMs: number): Promise<boolean> {
   const answer = worker.backend.client.then((client) => client.info());
   return Promise.race([
     answer.then(
       () => true,
       () => false,
     ),
-    pause(REDIS_ANSWERS_WITHIN_MS, false),
+    pause(withinMs, false, { ref: false }),
   ]);
 }
 

@@ -159,4 +159,21 @@ describe('queues: while Redis or the database is away', () => {
     );
     await orm.close(true);
   });
+
+  it('ENG-6 workers whose connection is half-open notice it, and connect anew', async () => {
+    line = await openLine(requireRedisUrl());
+    bull = await openBull(requireRedisUrl(), line.url);
+    const made = makeEngine(store, { wake: bull.waker });
+    bull.run(made, { jobLockMs: 500 });
+    await makeTask(store, 'before');
+    await bull.waker.wakeSlot(slotOf());
+    await statusIs('before', 2);
+    line.silence();
+    await makeTask(store, 'afterwards');
+    await eventually('a wake comes through', async () => {
+      await bull.waker.wakeSlotAtFence(slotOf(), (await readSlot(store, slotOf()))!.fence);
+      return (await readTask(store, 'afterwards')).status === 2;
+    });
+    expect(made.observed.of('trouble').map(([where]) => where)).to.include('the workers’ Redis');
+  });
 });

@@ -25,12 +25,17 @@ export interface Bull {
   close(): Promise<void>;
 }
 
-export async function openBull(redisUrl = requireRedisUrl(), stage = STAGE): Promise<Bull> {
+/** @param workersUrl where the workers' connections go, if elsewhere than those that wake */
+export async function openBull(
+  redisUrl = requireRedisUrl(),
+  workersUrl = redisUrl,
+  stage = STAGE,
+): Promise<Bull> {
   const prefix = `{${randomName('test')}}`;
   const kicks: string[] = [];
   const connections: Redis[] = [];
   const open = (kind: 'prompt' | 'blocking') => {
-    const redis = openRedis(redisUrl, () => {}, kind);
+    const redis = openRedis(kind === 'blocking' ? workersUrl : redisUrl, () => {}, kind);
     connections.push(redis);
     return redis;
   };

@@ -6,9 +6,9 @@ export interface Line {
   readonly url: string;
   /** Ends every connection; new ones are refused until it is mended. */
   cut(): void;
-  mend(): void;
-  /** Nothing comes through any more, in either direction, and nobody is told: a half-open connection. */
+  /** Connections that are open stay half-open for ever: nothing comes through, nobody is told. New ones work. */
   silence(): void;
+  mend(): void;
   /** How many connections were refused so far. */
   refused(): number;
   close(): Promise<void>;
@@ -17,13 +17,17 @@ export interface Line {
 export async function openLine(serverUrl: string): Promise<Line> {
   const server = new URL(serverUrl);
   const sockets = new Set<Socket>();
+  const silent = new WeakSet<Socket>();
   let isCut = false;
-  let isSilent = false;
   let refused = 0;
   const keep = (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
+  };
+  const join = (from: Socket, to: Socket) => {
+    from.on('data', (bytes) => silent.has(from) || to.write(bytes));
+    from.on('close', () => silent.has(from) || to.destroy());
   };
   const listener = createServer((near) => {
     if (isCut) {
@@ -34,10 +38,8 @@ export async function openLine(serverUrl: string): Promise<Line> {
     const far = connect(Number(server.port), server.hostname);
     keep(near);
     keep(far);
-    near.on('close', () => far.destroy());
-    far.on('close', () => isSilent || near.destroy());
-    near.on('data', (bytes) => isSilent || far.write(bytes));
-    far.on('data', (bytes) => isSilent || near.write(bytes));
+    join(near, far);
+    join(far, near);
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const url = new URL(serverUrl);
@@ -50,12 +52,11 @@ export async function openLine(serverUrl: string): Promise<Line> {
   return {
     url: url.href,
     cut,
+    silence: () => {
+      for (const socket of sockets) silent.add(socket);
+    },
     mend: () => {
       isCut = false;
-      isSilent = false;
-    },
-    silence: () => {
-      isSilent = true;
     },
     refused: () => refused,
     close: async () => {
