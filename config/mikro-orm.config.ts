@@ -49,12 +49,11 @@ interface RawConnection {
   executeQuery(query: { sql: string; parameters: readonly unknown[] }): Promise<unknown>;
 }
 
-/** Runs once per physical connection, before its first use. */
+/** Runs once per physical connection, before its first use; what both MySQL and MariaDB speak. */
 async function prepareConnection(connection: unknown, waitTimeoutS: number): Promise<void> {
-  await (connection as RawConnection).executeQuery({
-    sql:
-      "SET SESSION transaction_isolation = 'READ-COMMITTED', " +
-      `SESSION wait_timeout = ${waitTimeoutS}, SESSION innodb_lock_wait_timeout = ${LOCK_WAIT_TIMEOUT_S}`,
-    parameters: [],
-  });
+  const statements = [
+    'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    `SET SESSION time_zone = '+00:00', SESSION wait_timeout = ${waitTimeoutS}, SESSION innodb_lock_wait_timeout = ${LOCK_WAIT_TIMEOUT_S}`,
+  ];
+  for (const sql of statements) await (connection as RawConnection).executeQuery({ sql, parameters: [] });
 }

@@ -77,14 +77,19 @@ function describeKey({ table, name, columns }: UniqueKey, isThere: boolean): str
 }
 
 async function wrongSession(sql: Sql): Promise<string[]> {
-  const session = await sql.one<{ isolation: string; lockWait: string | number }>(
-    'SELECT @@session.transaction_isolation isolation, @@session.innodb_lock_wait_timeout lockWait',
+  const { timeZone, lockWait } = await sql.one<{ timeZone: string; lockWait: string | number }>(
+    'SELECT @@session.time_zone timeZone, @@session.innodb_lock_wait_timeout lockWait',
+  );
+  // MariaDB calls it tx_isolation before 11.1.
+  const isolation = await sql.many<{ Value: string }>(
+    "SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')",
   );
   const faults: string[] = [];
-  if (session.isolation !== 'READ-COMMITTED')
-    faults.push(`sessions run ${session.isolation} instead of READ-COMMITTED`);
-  if (Number(session.lockWait) > 5)
-    faults.push(`innodb_lock_wait_timeout is ${session.lockWait} s; it must stay below a slot's lease`);
+  if (isolation.some((row) => row.Value !== 'READ-COMMITTED'))
+    faults.push(`sessions run ${isolation[0]?.Value} instead of READ-COMMITTED`);
+  if (timeZone !== '+00:00') faults.push(`sessions run in the time zone ${timeZone} instead of +00:00`);
+  if (Number(lockWait) > 5)
+    faults.push(`innodb_lock_wait_timeout is ${lockWait} s; it must stay below a slot's lease`);
   return faults;
 }
 
