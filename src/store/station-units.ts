@@ -5,7 +5,7 @@ import type { Sql } from './sql.ts';
 export interface MappedStation {
   readonly partnerStationNo: string;
   readonly partnerStationId: string;
-  /** Null: no platform station yet (DEC-3). */
+  /** Null: no platform station yet (DEC-3); what is not positive is none either (STA-4). */
   readonly platformStationId: string | null;
   readonly projectCompanyId: string;
 }
@@ -18,7 +18,7 @@ export async function listMappedStations(
   if (partnerStationNos.length === 0) return new Map();
   const rows = await sql.many<MappedStation>(
     `SELECT partner_station_no partnerStationNo, partner_station_id partnerStationId,
-            platform_station_id platformStationId, project_company_id projectCompanyId
+            NULLIF(platform_station_id, 0) platformStationId, project_company_id projectCompanyId
        FROM station_mapping WHERE partner_org_id = ? AND partner_station_no IN (?)`,
     [partnerOrgId, partnerStationNos],
   );

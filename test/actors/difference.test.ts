@@ -679,6 +679,16 @@ describe('actors: difference', () => {
       expect(new Set(await placesByRow(store, made.pushId))).to.deep.equal(new Set(['ACCOUNT_PENDING']));
     });
 
+    for (const platformStationId of [null, '0']) {
+      it(`DEC-3 DIF-10 with the platform station ${platformStationId}, which is none, there is no fact: NO_PLATFORM_STATION`, async () => {
+        const world = await makeWorld(1, { mapping: { platform_station_id: platformStationId } });
+        const made = await pushed(world, [bill('2026-01')]);
+        expect(await outcomesOf(world)).to.deep.equal(['NO_PLATFORM_STATION']);
+        expect(await placesByRow(store, made.pushId)).to.deep.equal(['DIFF_FAILED']);
+        expect(await ledgerOf(world)).to.deep.equal([]);
+      });
+    }
+
     it('DIF-3 a message without a valid instant fails and waits for a person; it is never "now"', async () => {
       const world = await makeWorld(2);
       const made = await push(world, [bill('2026-01')]);

@@ -583,17 +583,23 @@ describe('actors: station', () => {
       ]);
     });
 
-    it('STA-4 STA-13 DEC-3 without a platform station the bills commit, and no deduction is filled in', async () => {
-      const { partnerOrgId } = await makeStagedPartner(store);
-      const world = {
-        partnerOrgId,
-        stations: [await makeMapping(store, partnerOrgId, { platform_station_id: null })],
-      };
-      const pushed = await push(world, [bill('2026-01')]);
-      await turn(world);
-      expect(await billsOf(world)).to.have.length(1);
-      expect((await handoversOf(pushed)).map((row) => row.deduction)).to.deep.equal([null]);
-    });
+    for (const platformStationId of [null, '0']) {
+      it(`STA-4 STA-13 DEC-3 with the platform station ${platformStationId}, which is none, the bills commit; no guard, no deduction`, async () => {
+        const { partnerOrgId } = await makeStagedPartner(store);
+        const world = {
+          partnerOrgId,
+          stations: [await makeMapping(store, partnerOrgId, { platform_station_id: platformStationId })],
+        };
+        const pushed = await push(world, [bill('2026-01')]);
+        await turn(world);
+        expect(await billsOf(world)).to.have.length(1);
+        expect((await handoversOf(pushed)).map((row) => row.deduction)).to.deep.equal([null]);
+        const guards = await store.many(
+          'SELECT kind FROM station_guard WHERE kind = 2 AND platform_station_id = 0',
+        );
+        expect(guards).to.deep.equal([]);
+      });
+    }
 
     it('DEC-3 a mapping that was removed after acceptance is none: the bills commit', async () => {
       const world = await makeWorld();
