@@ -1,5 +1,6 @@
 /** Snapshots that are missing: made when a session is opened or an operator asks; never by a mere refresh (PAY-1, SNP-3). */
 import { expect } from 'chai';
+import { Place } from '../../src/domain/place.ts';
 import {
   ask,
   JANUARY,
@@ -85,6 +86,20 @@ describe('payment: missing snapshots', () => {
     });
     await world.settle(roofs.partnerOrgId);
     expect(await snapshots()).to.deep.equal([]);
+  });
+
+  it('DEC-21 a row that had no snapshot stays at NO_SNAPSHOT when one is made later', async () => {
+    const places = () =>
+      world.store.many<{ place: number }>(
+        `SELECT w.place FROM pushed_row_place w JOIN partner_push p ON p.push_id = w.push_id
+          WHERE p.partner_org_id = ? ORDER BY w.row_no`,
+        [roofs.partnerOrgId],
+      );
+    const stays = Array(3).fill({ place: Place.NO_SNAPSHOT });
+    expect(await places()).to.deep.equal(stays);
+    await ask(world, '/snapshots', { partnerOrgId: roofs.partnerOrgId, months: [JANUARY], mode: 'CREATE' });
+    await world.turn('bill-snapshot', roofs.partnerOrgId);
+    expect(await places()).to.deep.equal(stays);
   });
 
   it('SNP-3 an unknown partner, or another mode, is refused', async () => {

@@ -42,7 +42,7 @@ describe('payment: verification', () => {
     expect(await listAudit(world.store)).to.deep.equal([]);
   };
 
-  it('DEC-8 bill and difference carry it at once, with one version more; the account stage makes it payable', async () => {
+  it('DEC-8 ACC-15 bill and difference carry it at once, with one version more; the account stage makes it payable', async () => {
     const before = await stored(0);
     const { status, body } = await send(verdictOf(0));
     expect([status, body.verified, body.taskCodes.length]).to.deep.equal([200, 1, 1]);
