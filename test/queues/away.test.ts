@@ -26,6 +26,7 @@ describe('queues: while Redis or the database is away', () => {
   let store: Store;
   let line: Line | null = null;
   let bull: Bull;
+  let behindLine: MikroORM | null = null;
 
   before(async () => {
     testStore = await openToyStore();
@@ -40,7 +41,10 @@ describe('queues: while Redis or the database is away', () => {
   afterEach(async () => {
     line?.mend();
     await bull.close();
+    // A worker that still takes turns would open the database anew.
+    await behindLine?.close(true);
     await line?.close();
+    behindLine = null;
     line = null;
   });
 
@@ -116,12 +120,12 @@ describe('queues: while Redis or the database is away', () => {
   it('ENG-11 ENG-13 a database that goes away in the middle of a turn spends neither attempt nor crash, and nothing is done twice', async () => {
     line = await openLine(testStore.databaseUrl);
     bull = await openBull();
-    const orm = await MikroORM.init({
+    behindLine = await MikroORM.init({
       ...mikroOrmOptions({ databaseUrl: line.url, poolMax: 8 }),
       logger: () => {},
     });
-    const behindLine = new Store(orm);
-    const made = makeEngine(behindLine, { wake: bull.waker });
+    const storeBehindLine = new Store(behindLine);
+    const made = makeEngine(storeBehindLine, { wake: bull.waker });
     const codes = Array.from({ length: 120 }, (_, index) => `t${String(index).padStart(3, '0')}`);
     await makeTasks(store, codes);
     const atWork = signal();
@@ -154,10 +158,9 @@ describe('queues: while Redis or the database is away', () => {
     // The pool has recovered: as many sessions at once as it may have.
     await Promise.all(
       Array.from({ length: 8 }, () =>
-        behindLine.transaction(NEW_READ_COMMITTED, (tx) => tx.one('SELECT 1 one')),
+        storeBehindLine.transaction(NEW_READ_COMMITTED, (tx) => tx.one('SELECT 1 one')),
       ),
     );
-    await orm.close(true);
   });
 
   it('ENG-6 workers whose connection is half-open notice it, and connect anew', async () => {
