@@ -14,35 +14,19 @@ import {
   NOT_STARTED,
   type RefreshProgress,
   remainingScopes,
-  SCOPE_VERSION,
 } from '../src/domain/account-refresh.ts';
-import { isMonth } from '../src/domain/month.ts';
-import { checkPreRent, project } from '../src/domain/projection.ts';
 import type { StageName } from '../src/domain/stage.ts';
-import { Failure, FencedOutError } from '../src/errors.ts';
-import {
-  type AccountOutcomeRow,
-  insertAccountOutcomes,
-  listExistingAccounts,
-  listScopeFacts,
-  type ScopeFact,
-} from '../src/store/account-scopes.ts';
-import type { PartnerTerms } from '../src/store/difference-inputs.ts';
-import { clearPaymentConclusions } from '../src/store/differences.ts';
+import { type Failure, FencedOutError } from '../src/errors.ts';
+import { type AccountOutcomeRow, insertAccountOutcomes } from '../src/store/account-scopes.ts';
 import { lockGuards, platformStationGuard } from '../src/store/guards.ts';
-import { sumStationAmounts } from '../src/store/partner-bills.ts';
 import { markSuperseded, moveRows, moveToSnapshot, type PlaceMove } from '../src/store/places.ts';
-import {
-  recalculateAccounts,
-  sumPaidByBill,
-  writePreRentChecks,
-  writeProjections,
-} from '../src/store/projections.ts';
 import { lockRunningTasks, recordProgressIfRunning, type TaskRow } from '../src/store/tasks.ts';
 import type { Transaction } from '../src/store/transaction.ts';
 import type { Kick } from '../src/tasks/kick.ts';
 import { planSnapshotRequests, submitSnapshotRequests } from '../src/tasks/request-snapshots.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
+import { checkScopes, type FactsByStation, readFacts, requireAccounts } from './account-shard/read-facts.ts';
+import { refreshTables, writeAccountTotals } from './account-shard/refresh-tables.ts';
 import { requireTerms } from './partner-terms.ts';
 
 /** ACC-10: the third recorded failure skips the account. */
@@ -149,7 +133,7 @@ class AccountActor implements StageHandler {
     tx: Transaction,
     refresh: AccountRefresh,
     accounts: readonly AccountScope[],
-    facts: ReadonlyMap<string, readonly ScopeFact[]>,
+    facts: FactsByStation,
     requested: readonly { platformStationId: string; taskId: string; generation: number }[],
   ): Promise<void> {
     const waiting: { rowNo: number; snapshotTaskId: string; generation: number }[] = [];
@@ -223,165 +207,13 @@ function endOf(progress: RefreshProgress): Ending {
   };
 }
 
-/** ACC-3, ACC-4: what can be checked before anything is read or locked. */
-function checkScopes(refresh: AccountRefresh, accounts: readonly AccountScope[]): void {
-  if (!isMonth(refresh.currentMonth))
-    throw new Failure('BAD_CURRENT_MONTH', `${refresh.currentMonth} is no month`);
-  for (const account of accounts) {
-    const partnerOnly = account.platformAccountId === null;
-    const complete = BigInt(account.platformStationId) > 0n && account.scopeVersion >= SCOPE_VERSION;
-    if (partnerOnly && (!complete || account.canonicalAccountId !== account.partnerAccountId)) {
-      const text = `The account of platform station ${account.platformStationId} exists on the partner's side alone and is not complete`;
-      throw new Failure('PARTNER_ONLY_SCOPE', text);
-    }
-  }
-}
-
-async function requireAccounts(tx: Transaction, accounts: readonly AccountScope[]): Promise<void> {
-  for (const side of ['PLATFORM', 'PARTNER'] as const) {
-    const own = accounts.filter((account) => account.canonicalSide === side);
-    const existing = await listExistingAccounts(
-      tx,
-      side,
-      own.map((account) => account.canonicalAccountId),
-    );
-    const gone = own.find((account) => !existing.has(account.canonicalAccountId));
-    if (gone !== undefined) {
-      throw new Failure(
-        'ACCOUNT_MISSING',
-        `Account ${gone.canonicalAccountId} of platform station ${gone.platformStationId} is gone`,
-      );
-    }
-  }
-}
-
-/** ACC-5: all the facts that the task names for the account, or the account fails; there is no fall-back. */
-async function readFacts(
-  tx: Transaction,
-  partnerOrgId: string,
-  accounts: readonly AccountScope[],
-): Promise<ReadonlyMap<string, readonly ScopeFact[]>> {
-  const found = await listScopeFacts(
-    tx,
-    partnerOrgId,
-    accounts.map((account) => account.platformStationId),
-    accounts.flatMap((account) => account.factIds),
-  );
-  const byStation = Map.groupBy(found, (fact) => fact.stationId);
-  for (const account of accounts) {
-    const named = new Set(account.factIds);
-    const own = (byStation.get(account.platformStationId) ?? []).filter((fact) => named.has(fact.diffId));
-    byStation.set(account.platformStationId, own);
-    checkFacts(account, own);
-  }
-  return byStation;
-}
-
-/** ACC-5, ACC-6. */
-function checkFacts(account: AccountScope, own: readonly ScopeFact[]): void {
-  if (own.length < account.factIds.length || own.length === 0) {
-    const text = `Platform station ${account.platformStationId}: ${own.length} of the ${account.factIds.length} differences that this refresh is for are in the ledger`;
-    throw new Failure('FACTS_MISSING', text);
-  }
-  const bad = own.find((fact) => !isMonth(fact.shareMonth));
-  if (bad !== undefined)
-    throw new Failure('BAD_SHARE_MONTH', `Difference ${bad.diffId} has the month ${bad.shareMonth}`);
-}
-
-function snapshotRequestsOf(task: ClaimedTask, facts: ReadonlyMap<string, readonly ScopeFact[]>) {
+function snapshotRequestsOf(task: ClaimedTask, facts: FactsByStation) {
   return [...facts].map(([platformStationId, own]) => ({
     partnerOrgId: task.partnerOrgId,
     platformStationId,
     months: [...new Set(own.map((fact) => fact.shareMonth))],
     source: 'BULK_STATUS_REFRESH_ACCOUNT',
   }));
-}
-
-/**
- * ACC-7, ACC-8: the projection on all three tables, by the terms as they are now: payment may have been disabled since the
- * comparison, and a refresh that comes late must not bring back what the difference stage has ended (DIF-6).
- */
-async function refreshTables(
-  tx: Transaction,
-  refresh: AccountRefresh,
-  accounts: readonly AccountScope[],
-  facts: ReadonlyMap<string, readonly ScopeFact[]>,
-  terms: PartnerTerms,
-): Promise<void> {
-  const all = [...facts.values()].flat();
-  const paymentEnabled = terms.paymentFlow === 'ENABLED';
-  const paid = await sumPaidByBill(
-    tx,
-    all.flatMap((fact) => fact.partnerBillId ?? []),
-  );
-  await writeProjections(
-    tx,
-    all.map((fact) => projected(fact, paid, paymentEnabled)),
-  );
-  if (paymentEnabled) return checkBatchDeductions(tx, refresh, accounts, facts);
-  await clearPaymentConclusions(
-    tx,
-    all.map((fact) => fact.diffId),
-  );
-}
-
-/** ACC-8: batch facts only where the difference still carries this push. */
-async function checkBatchDeductions(
-  tx: Transaction,
-  refresh: AccountRefresh,
-  accounts: readonly AccountScope[],
-  facts: ReadonlyMap<string, readonly ScopeFact[]>,
-): Promise<void> {
-  const amounts = await sumStationAmounts(
-    tx,
-    accounts.map((account) => account.platformStationId),
-  );
-  const checks = accounts.flatMap((account) => {
-    const preRent = amounts.get(account.platformStationId)?.preRent ?? '0.00';
-    const check = checkPreRent(account.batchDeduction, preRent);
-    if (check === null) return [];
-    const own = (facts.get(account.platformStationId) ?? []).filter(
-      (fact) => fact.acceptNo === refresh.acceptNo,
-    );
-    return own.map((fact) => ({ diffId: fact.diffId, ...check }));
-  });
-  await writePreRentChecks(tx, checks);
-}
-
-function projected(fact: ScopeFact, paid: ReadonlyMap<string, string>, paymentEnabled: boolean) {
-  const basis =
-    fact.rent === null
-      ? null
-      : {
-          rent: fact.rent,
-          deduction: fact.deduction,
-          freeze: fact.freeze,
-          paid: paid.get(fact.partnerBillId ?? '') ?? '0.00',
-          partnerQueryStatus: fact.partnerQueryStatus,
-        };
-  const { diffId, partnerBillId, platformBillId } = fact;
-  return { diffId, partnerBillId, platformBillId, ...project(basis, paymentEnabled) };
-}
-
-async function writeAccountTotals(
-  tx: Transaction,
-  refresh: AccountRefresh,
-  accounts: readonly AccountScope[],
-): Promise<void> {
-  const ids = (pick: (account: AccountScope) => string | null) =>
-    accounts.flatMap((account) => pick(account) ?? []).sort();
-  await recalculateAccounts(
-    tx,
-    'partner',
-    ids((account) => account.partnerAccountId),
-    refresh.currentMonth,
-  );
-  await recalculateAccounts(
-    tx,
-    'platform',
-    ids((account) => account.platformAccountId),
-    refresh.currentMonth,
-  );
 }
 
 function outcomeOf(
