@@ -4,9 +4,10 @@
  * Hands on: nothing; a pushed row ends here. Guarded by: slot, platform station guards, generation.
  */
 import type { StageName } from '../src/domain/stage.ts';
+import type { Failure } from '../src/errors.ts';
 import { lockGuards, platformStationGuard } from '../src/store/guards.ts';
 import { endSnapshotRows, moveSnapshotWaiters, type PlaceMove } from '../src/store/places.ts';
-import type { SnapshotTaskData } from '../src/store/snapshot-requests.ts';
+import { resetTriesIfRenewed, type SnapshotTaskData } from '../src/store/snapshot-requests.ts';
 import {
   insertMissingSnapshots,
   refreshExistingSnapshots,
@@ -17,7 +18,7 @@ import type { Transaction } from '../src/store/transaction.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
 
 export function snapshotActor(): StageHandler {
-  return { stage: 'bill-snapshot' satisfies StageName, work, onHalt };
+  return { stage: 'bill-snapshot' satisfies StageName, work, onFailure, onHalt };
 }
 
 async function work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<Endings> {
@@ -31,6 +32,12 @@ async function work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<End
   await endSnapshotRows(tx, refreshes);
   const ending: Ending = { kind: 'succeeded-unless-renewed' };
   return new Map(tasks.map((task) => [task.id, ending]));
+}
+
+/** SNP-2: the last request is always carried out. A run that broke after it was asked again fails no newer request. */
+async function onFailure(tx: Transaction, task: ClaimedTask, failure: Failure): Promise<Ending> {
+  if (await resetTriesIfRenewed(tx, task)) return { kind: 'postponed', dueInMs: 0 };
+  return { kind: 'failed', failure };
 }
 
 async function onHalt(tx: Transaction, task: TaskRow, halt: Halt, reason: string): Promise<void> {

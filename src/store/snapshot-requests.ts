@@ -53,3 +53,19 @@ export async function renewSnapshotTasks(
     [JSON.stringify(requests.map((request) => [request.id, request.data]))],
   );
 }
+
+/**
+ * SNP-2, of a run that broke: if it was asked again meanwhile, the newer request begins with all its tries.
+ * @returns whether it was
+ */
+export async function resetTriesIfRenewed(
+  sql: Sql,
+  run: { readonly id: string; readonly runningAttempt: number; readonly requestGeneration: number },
+): Promise<boolean> {
+  const hit = await sql.change(
+    `UPDATE fi_async_task SET retry_count = 0, update_time = NOW(3)
+      WHERE id = ? AND status = 1 AND running_attempt = ? AND request_generation > ?`,
+    [run.id, run.runningAttempt, run.requestGeneration],
+  );
+  return hit === 1;
+}

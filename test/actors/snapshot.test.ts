@@ -227,6 +227,28 @@ describe('actors: snapshot', () => {
       expect(await placesByRow(store, second.pushId)).to.deep.equal(['CURRENT']);
     });
 
+    for (const [what, retryCount] of [
+      ['breaks', 0],
+      ['breaks at its last try', 7],
+    ] as const) {
+      it(`SNP-2 a run that ${what} after it was asked again leaves the newer request to be carried out, with all its tries`, async () => {
+        const world = await makeWorld(['2026-01']);
+        const made = await refreshed(world, [bill('2026-01')]);
+        await set(world, `retry_count = ${retryCount}`);
+        await whileTurnWaits(world, async (tx) => {
+          await askIn(tx, world, ['2026-01']);
+          await killWaiting(tx);
+        });
+        expect(await taskOf(world)).to.include({
+          status: 2,
+          requestGeneration: 2,
+          runningAttempt: 2,
+          retryCount: 0,
+        });
+        expect(await placesByRow(store, made.pushId)).to.deep.equal(['CURRENT']);
+      });
+    }
+
     it('SNP-2 ENG-13 a run that breaks and was not asked again is an ordinary failure', async () => {
       const world = await makeWorld(['2026-01']);
       const made = await refreshed(world, [bill('2026-01')]);
