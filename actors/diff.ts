@@ -12,22 +12,12 @@ import {
   refreshTaskCode,
   SCOPE_VERSION,
 } from '../src/domain/account-refresh.ts';
-import { compareSides } from '../src/domain/difference.ts';
 import { type DifferenceMessage, requestIdOf, rowNosOf } from '../src/domain/difference-message.ts';
 import { eventMonth } from '../src/domain/month.ts';
 import { project } from '../src/domain/projection.ts';
 import type { StageName } from '../src/domain/stage.ts';
-import { summaryMoves } from '../src/domain/summary-moves.ts';
-import { assert, Failure } from '../src/errors.ts';
-import type { PartnerBillSide, PartnerTerms } from '../src/store/difference-inputs.ts';
-import {
-  clearPaymentConclusions,
-  type DifferenceRow,
-  listDifferences,
-  moveSummaries,
-  type StoredDifference,
-  upsertDifferences,
-} from '../src/store/differences.ts';
+import { Failure } from '../src/errors.ts';
+import { clearPaymentConclusions } from '../src/store/differences.ts';
 import { markSuperseded, moveIntoDifference, moveRows } from '../src/store/places.ts';
 import { recalculateAccounts, sumPaidByBill, writeProjections } from '../src/store/projections.ts';
 import type { SlotRight } from '../src/store/slots.ts';
@@ -40,18 +30,12 @@ import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/ta
 import { closeSegments } from './diff/close-segments.ts';
 import { lockStations, readSides, type StationSides } from './diff/read-sides.ts';
 import { type Aside, setAside, splitMessage, withBrokenFacts, withoutPlatform } from './diff/set-aside.ts';
+import { type Fact, writeDifferences } from './diff/write-differences.ts';
 import { requireTerms } from './partner-terms.ts';
 
 export interface DiffActorNeeds {
   readonly store: Store;
   readonly kick: Kick;
-}
-
-/** A compared station-month: its difference as read back, the bill and pushed row that it speaks of. */
-interface Fact {
-  readonly difference: StoredDifference;
-  readonly bill: PartnerBillSide;
-  readonly rowNo: number;
 }
 
 export function diffActor(needs: DiffActorNeeds): StageHandler {
@@ -243,76 +227,6 @@ function requireEventMonth(message: DifferenceMessage): string {
   throw new Failure('NO_EVENT_MONTH', text, { retryable: false, reach: 'partner' });
 }
 
-/** DIF-7 to DIF-9: compare, upsert, read back, check, move the summaries by what changed. */
-async function writeDifferences(
-  tx: Transaction,
-  terms: PartnerTerms,
-  sides: readonly StationSides[],
-): Promise<Fact[]> {
-  const compared = sides.flatMap((side) => side.current.map((entry) => ({ side, ...entry })));
-  const rows = compared.map(({ side, bill }) => differenceOf(terms, side, bill)).sort(byKey);
-  if (rows.length === 0) return [];
-  const stations = [...new Set(rows.map((row) => row.stationId))];
-  const months = [...new Set(rows.map((row) => row.shareMonth))];
-  const keys = new Set(rows.map(keyOf));
-  const read = async () =>
-    (await listDifferences(tx, terms.partnerOrgId, stations, months)).filter((row) => keys.has(keyOf(row)));
-  const before = await read();
-  await upsertDifferences(tx, rows);
-  const after = checkReadBack(rows, await read());
-  await moveSummaries(tx, summaryMoves(before, [...after.values()]));
-  return compared.map(({ side, bill, row }) => ({
-    difference: after.get(keyOf({ stationId: side.platformStationId, shareMonth: bill.billYearMonth }))!,
-    bill,
-    rowNo: row.rowNo,
-  }));
-}
-
-function differenceOf(terms: PartnerTerms, side: StationSides, bill: PartnerBillSide): DifferenceRow {
-  const ours = side.platformBills.get(bill.billYearMonth) ?? null;
-  const comparison = compareSides(bill, ours, terms.tolerance);
-  return {
-    partnerOrgId: terms.partnerOrgId,
-    stationId: side.platformStationId,
-    shareMonth: bill.billYearMonth,
-    projectCompanyId: side.placed.station.projectCompanyId,
-    partnerBillId: bill.billId,
-    platformBillId: ours?.billId ?? null,
-    partnerAccountId: bill.accountId,
-    platformAccountId: side.platformAccountIds[0] ?? null,
-    ...comparison,
-    partnerQueryStatus: bill.partnerQueryStatus,
-    acceptNo: bill.acceptNo,
-    dataVersion: bill.dataVersion,
-  };
-}
-
-/** DIF-8: every breach fails all; downstream uses the ids that were read back. */
-function checkReadBack(
-  rows: readonly DifferenceRow[],
-  found: readonly StoredDifference[],
-): Map<string, StoredDifference> {
-  const byKeyText = new Map(found.map((row) => [keyOf(row), row]));
-  assert(byKeyText.size === found.length, 'a difference was read back twice');
-  assert(new Set(rows.map(keyOf)).size === rows.length, 'a message names a station-month twice');
-  for (const row of rows) {
-    const stored = byKeyText.get(keyOf(row));
-    const fits =
-      stored !== undefined &&
-      BigInt(stored.id) > 0n &&
-      stored.partnerOrgId === row.partnerOrgId &&
-      stored.partnerBillId === row.partnerBillId &&
-      stored.platformBillId === row.platformBillId &&
-      stored.partnerAccountId === row.partnerAccountId;
-    if (!fits)
-      throw new Failure(
-        'DIFFERENCE_READ_BACK',
-        `The difference of ${keyOf(row)} was read back other than it was written`,
-      );
-  }
-  return byKeyText;
-}
-
 /** DIF-5: overtaken by a later push, whose own message is certain. */
 async function markOvertaken(
   tx: Transaction,
@@ -366,14 +280,4 @@ function sameReason(asides: readonly Aside[]): boolean {
 
 function messageOf(task: TaskRow): DifferenceMessage {
   return task.taskData as DifferenceMessage;
-}
-
-function keyOf(row: { stationId: string; shareMonth: string }): string {
-  return `${row.stationId}/${row.shareMonth}`;
-}
-
-function byKey(left: DifferenceRow, right: DifferenceRow): number {
-  const byStation = BigInt(left.stationId) - BigInt(right.stationId);
-  if (byStation !== 0n) return byStation < 0n ? -1 : 1;
-  return left.shareMonth < right.shareMonth ? -1 : 1;
 }

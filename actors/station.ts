@@ -14,8 +14,6 @@ import {
   type GuardWithFence,
   guardText,
   lockGuards,
-  partnerStationGuard,
-  platformStationGuard,
   readFences,
 } from '../src/store/guards.ts';
 import {
@@ -34,11 +32,20 @@ import {
 } from '../src/store/partner-bills.ts';
 import { moveCommittedRows, moveRanges } from '../src/store/places.ts';
 import { chunkRanges, type RowRange } from '../src/store/row-ranges.ts';
-import { listLockedMonths, listMappedStations, type MappedStation } from '../src/store/station-units.ts';
+import { listLockedMonths } from '../src/store/station-units.ts';
 import type { TaskRow } from '../src/store/tasks.ts';
 import type { Store, Transaction } from '../src/store/transaction.ts';
 import type { Kick } from '../src/tasks/kick.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
+import {
+  dataOf,
+  guardKeysOf,
+  isOf,
+  rangeOf,
+  rangeOfData,
+  readUnits,
+  type StationUnit,
+} from './station/station-unit.ts';
 
 /** STA-8: rows in one upsert; bounds the statement, not the transaction. */
 const UPSERT_ROWS_MAX = 200;
@@ -47,21 +54,6 @@ export interface StationActorNeeds {
   readonly store: Store;
   readonly kick: Kick;
   readonly leases: LeaseOptions;
-}
-
-/** A station of a push, as its task names it. */
-interface StationData {
-  readonly pushId: string;
-  readonly partnerStationNo: string;
-  readonly firstRowNo: number;
-  readonly lastRowNo: number;
-}
-
-/** One unit of work: the task, its rows, and where the station stands on our side. */
-interface StationUnit {
-  readonly task: ClaimedTask;
-  readonly data: StationData;
-  readonly station: MappedStation;
 }
 
 export function stationActor(needs: StationActorNeeds): StageHandler {
@@ -185,30 +177,6 @@ class StationActor implements StageHandler {
   }
 }
 
-async function readUnits(sql: Store | Transaction, tasks: readonly ClaimedTask[]): Promise<StationUnit[]> {
-  const partnerOrgId = tasks[0]?.partnerOrgId ?? '0';
-  const data = tasks.map((task) => ({ task, data: dataOf(task) }));
-  const stations = await listMappedStations(
-    sql,
-    partnerOrgId,
-    data.map((unit) => unit.data.partnerStationNo),
-  );
-  return data.map((unit) => ({
-    ...unit,
-    station: stations.get(unit.data.partnerStationNo) ?? unmapped(unit.data),
-  }));
-}
-
-/** A mapping that was removed after acceptance: the bills still commit, without a platform station (DEC-3). */
-function unmapped(data: StationData): MappedStation {
-  return {
-    partnerStationNo: data.partnerStationNo,
-    partnerStationId: '',
-    platformStationId: null,
-    projectCompanyId: '0',
-  };
-}
-
 /** STA-9, found before the first write: set aside by name, so that the rest of the batch commits (ENG-15). */
 async function findBlockedStations(
   tx: Transaction,
@@ -318,28 +286,6 @@ function endingsOf(units: readonly StationUnit[], blocked: ReadonlyMap<string, s
       return [task.id, months === undefined ? succeeded : { kind: 'failed', failure: paymentLocked(months) }];
     }),
   );
-}
-
-function dataOf(task: TaskRow): StationData {
-  return task.taskData as StationData;
-}
-
-function rangeOf(unit: StationUnit): RowRange {
-  return rangeOfData(unit.data);
-}
-
-function rangeOfData({ pushId, firstRowNo, lastRowNo }: StationData): RowRange {
-  return { pushId, firstRowNo, lastRowNo };
-}
-
-function isOf(bill: WrittenBill, { data }: StationUnit): boolean {
-  return bill.pushId === data.pushId && bill.rowNo >= data.firstRowNo && bill.rowNo <= data.lastRowNo;
-}
-
-function guardKeysOf(unit: StationUnit): GuardKey[] {
-  const own = partnerStationGuard(unit.task.partnerOrgId, unit.data.partnerStationNo);
-  const { platformStationId } = unit.station;
-  return platformStationId === null ? [own] : [own, platformStationGuard(platformStationId)];
 }
 
 function holdsAll(leases: HeldLeases, unit: StationUnit): boolean {
