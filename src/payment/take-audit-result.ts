@@ -4,6 +4,7 @@
  */
 import { Problem } from '../http/problem.ts';
 import { lockGuards, platformStationGuard } from '../store/guards.ts';
+import { recordOperation } from '../store/operation-audit.ts';
 import {
   listDifferencesOfBills,
   listLockedOrderBills,
@@ -56,6 +57,14 @@ export async function takeAuditResult(
     await disqualify(tx, order, audit, bills, actor, kick);
     const answer = { eventId, paymentOrderId, paymentOrderVersionId, result, unqualified: bills.length };
     await keepAnswers(tx, [event], new Map([[eventId, answer]]));
+    await recordOperation(tx, {
+      actor,
+      action: 'PAYMENT_AUDIT_RESULT',
+      target: order.id,
+      before: { auditStatus: order.auditStatus },
+      after: { auditStatus: result, paymentOrderVersionId, eventId, unqualifiedBills },
+      reason: null,
+    });
     return answer;
   });
 }

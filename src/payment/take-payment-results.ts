@@ -7,6 +7,7 @@ import type { LockReleaseReason } from '../domain/lock-release.ts';
 import { meaningOfPayment, reversalOf } from '../domain/payment-result.ts';
 import { Problem } from '../http/problem.ts';
 import { lockGuards, platformStationGuard } from '../store/guards.ts';
+import { recordOperation } from '../store/operation-audit.ts';
 import {
   type FactRow,
   insertFacts,
@@ -76,6 +77,14 @@ export async function takePaymentResults(
         events.filter((event) => taken.has(event.eventId)),
         taken,
       );
+      await recordOperation(tx, {
+        actor,
+        action: 'PAYMENT_RESULTS',
+        target: order.id,
+        before: null,
+        after: { paymentOrderVersionId: version.id, results: [...taken.values()] },
+        reason: null,
+      });
     }
     return request.results.map((result) => answers.get(result.eventId)!);
   });

@@ -1,5 +1,6 @@
 /** Audit results, through HTTP (PAY-6, DEC-14). */
 import { expect } from 'chai';
+import { listAudit } from '../support/control-plane.ts';
 import {
   locksOf,
   makePaidRoofs,
@@ -42,6 +43,8 @@ describe('payment: results of audits', () => {
   it('DEC-14 an approval without faults releases nothing', async () => {
     expect((await send({})).status).to.equal(200);
     expect(await auditStatus()).to.equal('APPROVED');
+    const kept = (await listAudit(world.store)).find((one) => one.action === 'PAYMENT_AUDIT_RESULT');
+    expect([kept?.target, kept?.before.auditStatus]).to.deep.equal([submit.orderId, 'PENDING']);
     expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 2 }, releases: {} });
   });
 

@@ -1,5 +1,6 @@
 /** Payment results, through HTTP: facts, releases, refreshes, repeats, reversals and every refusal (PAY-6, DEC-13, DEC-26). */
 import { expect } from 'chai';
+import { listAudit } from '../support/control-plane.ts';
 import {
   ask,
   locksOf,
@@ -95,6 +96,8 @@ describe('payment: results of payments', () => {
         'PAYMENT_FAIL',
       ]);
       expect((await facts()).map((fact) => fact.amount)).to.deep.equal(['110.00', '30.00']);
+      const kept = (await listAudit(world.store)).filter((one) => one.action === 'PAYMENT_RESULTS');
+      expect(kept.at(-1)?.after.results).to.have.length(3);
       expect((await stateOf(world.store, submit)).releases).to.deep.equal({
         PAYMENT_SUCCESS: 0,
         PARTIAL_PAYMENT: 0,
