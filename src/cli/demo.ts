@@ -1,7 +1,10 @@
 /** `rooftally demo`: all of Rooftally on this machine, with an example in which everything goes wrong that can. */
 import { Command } from 'commander';
 import { findPages, invitation } from './demo/invitation.ts';
+import { tellPayments } from './demo/payment-story.ts';
+import { paymentFaults } from './demo/payment-verdict.ts';
 import { letGo, observedOf, tellStory } from './demo/story.ts';
+import { tellInspection } from './demo/tell-inspection.ts';
 import type { Telling } from './demo/telling.ts';
 import { verdict } from './demo/verdict.ts';
 import { bringUpWorld } from './demo/world.ts';
@@ -18,7 +21,7 @@ const INTERRUPTED_EXIT_CODE = 130;
 export function demoCommand(): Command {
   return new Command('demo')
     .description('Bring everything up on this machine, push an example, and show what becomes of it')
-    .option('--once', 'end by itself: with 0 only if coverage came out as the example says it must')
+    .option('--once', 'end by itself: with 0 only if all came out as the example says it must')
     .option('--fresh', 'begin without the data of earlier runs')
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
@@ -49,12 +52,21 @@ async function demo(options: DemoOptions): Promise<number> {
 
 /** @returns what came out otherwise than the example says it must */
 async function tellAndCheck(telling: Telling): Promise<string[]> {
-  const told = await tellStory(telling);
-  const faults = verdict(observedOf(told));
-  telling.say('');
-  if (faults.length === 0)
-    telling.say('Coverage came out as the example says it must, to the row and the fen.');
-  else telling.say('Coverage did NOT come out as the example says it must:');
-  for (const fault of faults) telling.say(`  - ${fault}`);
-  return faults;
+  const coverage = verdict(observedOf(await tellStory(telling)));
+  judge(telling, 'Coverage', coverage, ', to the row and the fen');
+  const scenes = await tellPayments(telling);
+  const payments = [...(scenes === null ? [] : paymentFaults(scenes)), ...(await tellInspection(telling))];
+  judge(
+    telling,
+    scenes === null ? 'The inspection' : 'The payments, and the inspection after them,',
+    payments,
+  );
+  return [...coverage, ...payments];
+}
+
+function judge({ say }: Telling, what: string, faults: readonly string[], exactly = ''): void {
+  say('');
+  if (faults.length === 0) say(`${what} came out as the example says it must${exactly}.`);
+  else say(`${what} did NOT come out as the example says it must:`);
+  for (const fault of faults) say(`  - ${fault}`);
 }

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { ApiClient } from '../../src/cli/api-client.ts';
+import { tellPayments } from '../../src/cli/demo/payment-story.ts';
+import { PAYMENT_SCENES_WANTED } from '../../src/cli/demo/payment-verdict.ts';
 import { observedOf, tellStory } from '../../src/cli/demo/story.ts';
+import { tellInspection } from '../../src/cli/demo/tell-inspection.ts';
 import type { Telling } from '../../src/cli/demo/telling.ts';
 import { verdict } from '../../src/cli/demo/verdict.ts';
 import { LiveLines } from '../../src/cli/live-lines.ts';
@@ -19,10 +22,10 @@ describe("the demo's story, on a whole Rooftally", () => {
   });
   after(() => system.stop());
 
-  async function tellAgain(): Promise<string[]> {
+  async function beginTelling(): Promise<Telling> {
     told.length = 0;
     const say = (line: string) => told.push(line);
-    const telling: Telling = {
+    return {
       world: {
         url: system.url,
         adminToken: ADMIN_TOKEN,
@@ -34,7 +37,10 @@ describe("the demo's story, on a whole Rooftally", () => {
       lines: new LiveLines({ write: say }),
       say,
     };
-    return verdict(observedOf(await tellStory(telling)));
+  }
+
+  async function tellAgain(): Promise<string[]> {
+    return verdict(observedOf(await tellStory(await beginTelling())));
   }
 
   it('COV-1 COV-2 every row comes to the place that the example says, to the row and the fen', async () => {
@@ -49,8 +55,22 @@ describe("the demo's story, on a whole Rooftally", () => {
     expect(text).to.match(/9 bills of .*: by push 4/);
   });
 
+  it('PAY-2 PAY-4 PAY-6 LCK-3 LCK-19 LCK-29 SES-1 INV-1 payments publish, fail, lose their right and settle, and inspection is clean', async () => {
+    const telling = await beginTelling();
+    expect(await tellPayments(telling)).to.deep.equal(PAYMENT_SCENES_WANTED);
+    expect(told.join('\n')).to.match(/It fails for good, BILL_LOCK_CONFLICT: .*LOCKED_BY_ORDER:\d+\./);
+    expect(await tellInspection(telling)).to.deep.equal([]);
+    await assertConserved(system.store);
+  }).timeout(STORY_TIMEOUT_MS);
+
   it('comes out the same a second time, on the data of the first', async () => {
     expect(await tellAgain()).to.deep.equal([]);
     await assertConserved(system.store);
+  }).timeout(STORY_TIMEOUT_MS);
+
+  it('shows the payments a second time, with other bills', async () => {
+    const telling = await beginTelling();
+    expect(await tellPayments(telling)).to.deep.equal(PAYMENT_SCENES_WANTED);
+    expect(await tellInspection(telling)).to.deep.equal([]);
   }).timeout(STORY_TIMEOUT_MS);
 });

@@ -12,6 +12,7 @@ import { type PushReport, rowsAt } from '../push-report.ts';
 import { receiptText } from '../receipt-text.ts';
 import { nothingUnderWay, watchPushes } from '../watch-pushes.ts';
 import { type Expectation, type ExpectedPush, readExpectation } from './expectation.ts';
+import { HELD_FOR_REVISION } from './payment-story.ts';
 import { type Repair, repairStation } from './repair.ts';
 import { type SentPush, sendExample } from './send-example.ts';
 import { tellCoverage } from './tell-coverage.ts';
@@ -113,7 +114,8 @@ function allEnds({ lines }: Telling, sent: readonly SentPush[]): Promise<PushRep
 
 /** Whatever happened: a held stage would stay held, in this database, for ever. */
 export async function letGo(world: World): Promise<void> {
-  for (const stage of HELD_STAGES) await world.admin.post(`/admin/api/v1/stages/${stage}/resume`);
+  for (const stage of [...HELD_STAGES, HELD_FOR_REVISION])
+    await world.admin.post(`/admin/api/v1/stages/${stage}/resume`);
 }
 
 /** What the verdict is about. */
