@@ -6,6 +6,8 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 
 const positive = (fallback: number) => z.coerce.number().int().positive().default(fallback);
+const atLeast = (min: number, fallback: number, why: string) =>
+  z.coerce.number().int().min(min, `must be at least ${min}: ${why}`).default(fallback);
 const flag = (fallback: boolean) =>
   z
     .enum(['true', 'false', '1', '0'])
@@ -25,14 +27,22 @@ const environmentSchema = z.object({
     .string()
     .regex(/^[a-z0-9-]+$/)
     .default('rooftally'),
-  ROOFTALLY_DATABASE_POOL: positive(24),
-  ROOFTALLY_SLOT_LEASE_MS: positive(30_000),
+  ROOFTALLY_DATABASE_POOL: atLeast(2, 24, 'one connection holds the lock while another migrates'),
+  ROOFTALLY_SLOT_LEASE_MS: atLeast(
+    5_000,
+    30_000,
+    'a shorter lease counts a mere lock wait as a crash (ENG-12)',
+  ),
   ROOFTALLY_SLICE_MS: positive(200),
   ROOFTALLY_SLICE_CONTENDED_MS: positive(60),
   ROOFTALLY_SCAN_INTERVAL_MS: positive(1_000),
   ROOFTALLY_LEADER_LEASE_MS: positive(5_000),
   ROOFTALLY_INSPECT_INTERVAL_MS: positive(600_000),
-  ROOFTALLY_STATION_LEASE_MS: positive(20_000),
+  ROOFTALLY_STATION_LEASE_MS: atLeast(
+    1_000,
+    20_000,
+    'a shorter lease is over before work begins on it (ENG-19)',
+  ),
   ROOFTALLY_JOB_LOCK_MS: positive(5_000),
   ROOFTALLY_ACTOR_CONCURRENCY: positive(4),
   ROOFTALLY_SHUTDOWN_TIMEOUT_MS: positive(20_000),
@@ -114,11 +124,6 @@ function shape(env: z.infer<typeof environmentSchema>) {
 
 function crossChecks(config: Config): string[] {
   const faults: string[] = [];
-  if (config.tasks.slotLeaseMs < 5_000) {
-    faults.push(
-      'ROOFTALLY_SLOT_LEASE_MS must be at least 5000: a shorter lease counts a mere lock wait as a crash (ENG-12)',
-    );
-  }
   if (config.tasks.sliceContendedMs > config.tasks.sliceMs) {
     faults.push('ROOFTALLY_SLICE_CONTENDED_MS must not be longer than ROOFTALLY_SLICE_MS');
   }
