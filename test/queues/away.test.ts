@@ -75,7 +75,7 @@ describe('queues: while Redis or the database is away', () => {
     const startedMs = performance.now();
     bull.waker.kick(STAGE, PARTNER);
     await eventually('the kick has failed', () => bull.kicks.includes(`${STAGE} failed`));
-    expect(performance.now() - startedMs).to.be.below(2_000);
+    expect(performance.now() - startedMs).to.be.below(4_000);
     await makeTask(store, 'afterwards');
     line.mend();
     await eventually('a wake comes through, and a worker takes the slot', async () => {
@@ -114,7 +114,7 @@ describe('queues: while Redis or the database is away', () => {
       'the slot is given back',
       async () => (await readSlot(store, slotOf()))?.holder === null,
     );
-    await eventually('the workers have stopped', () => stopped, { deadlineMs: 5_000 });
+    await eventually('the workers have stopped', () => stopped, { deadlineMs: 15_000 });
   });
 
   it('ENG-11 ENG-13 a database that goes away in the middle of a turn spends neither attempt nor crash, and nothing is done twice', async () => {

@@ -268,7 +268,7 @@ describe('queues: waking', () => {
     expect((await readTask(store, 'a')).status).to.equal(0);
     await bull.waker.wakeSlotAtFence(slotOf(), (await readSlot(store, slotOf()))!.fence);
     await eventually('the task is done', async () => (await readTask(store, 'a')).status === 2, {
-      deadlineMs: 3_000,
+      deadlineMs: 10_000,
     });
   });
 
@@ -279,7 +279,7 @@ describe('queues: waking', () => {
     await bull.takeJobAndDie(200);
     bull.run(made, { jobLockMs: 300 });
     await eventually('the task is done', async () => (await readTask(store, 'a')).status === 2, {
-      deadlineMs: 5_000,
+      deadlineMs: 15_000,
     });
   });
 

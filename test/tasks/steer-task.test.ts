@@ -93,7 +93,7 @@ describe('tasks: stop, resume, cancel', () => {
     expect(await stopTask({ ...made.engine, store: other }, { taskCode: 'steps', actor })).to.deep.equal({
       kind: 'requested',
     });
-    expect(performance.now() - startedMs).to.be.below(1_500);
+    expect(performance.now() - startedMs).to.be.below(5_000);
     mayGoOn.give();
     expect(await running).to.equal('IDLE');
     expect(await effectKeys(store), 'the boundary is after the step at work').to.deep.equal(['step 1']);
@@ -193,7 +193,7 @@ describe('tasks: stop, resume, cancel', () => {
       reason: 'The task is running; stop it first',
     });
     expect(await resume('a')).to.include({ kind: 'refused' });
-    expect(performance.now() - startedMs).to.be.below(1_500);
+    expect(performance.now() - startedMs).to.be.below(5_000);
     await held.release();
   });
 
