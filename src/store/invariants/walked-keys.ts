@@ -9,7 +9,7 @@ const byId = (table: string, step: number): WalkedKey => ({ table, columns: ['id
 export const BILL_LOCKS = byId('fi_resident_income_payment_bill_lock', 20_000);
 export const ORDER_VERSIONS = byId('fi_resident_income_payment_order_version', 2_000);
 export const PARTNER_BILLS = byId('fi_customer_bill_partner', 10_000);
-export const DIFFERENCES = byId('fi_monthly_income_difference', 10_000);
+export const DIFFERENCES = byId('fi_monthly_income_difference', 5_000);
 export const SNAPSHOTS = byId('fi_resident_income_payment_bill_dimension_snapshot', 10_000);
 export const PARTNER_ACCOUNTS = byId('fi_customer_account_partner', 2_000);
 export const PLATFORM_ACCOUNTS = byId('fi_customer_account', 2_000);
@@ -32,7 +32,7 @@ export const TASKS_BY_PUSH: WalkedKey = {
 
 const ROW = { columns: ['push_id', 'row_no'], index: 'PRIMARY' };
 export const PUSHED_ROWS: WalkedKey = { table: 'pushed_row', ...ROW, step: 20_000 };
-export const PLACES: WalkedKey = { table: 'pushed_row_place', ...ROW, step: 10_000 };
+export const PLACES: WalkedKey = { table: 'pushed_row_place', ...ROW, step: 5_000 };
 /** Whole pushes, so many that their rows come to about as many as this. */
 export const PUSHES_BY_ROWS: WalkedKey = {
   table: 'pushed_row_place',
