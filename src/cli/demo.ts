@@ -1,6 +1,8 @@
 /** `rooftally demo`: all of Rooftally on this machine, with an example in which everything goes wrong that can. */
 import { Command } from 'commander';
+import { Failure } from '../errors.ts';
 import { findPages, invitation } from './demo/invitation.ts';
+import { clearLeftovers } from './demo/payment-leftovers.ts';
 import { tellPayments } from './demo/payment-story.ts';
 import { paymentFaults } from './demo/payment-verdict.ts';
 import { letGo, observedOf, tellStory } from './demo/story.ts';
@@ -52,16 +54,23 @@ async function demo(options: DemoOptions): Promise<number> {
 
 /** @returns what came out otherwise than the example says it must */
 async function tellAndCheck(telling: Telling): Promise<string[]> {
+  await clearLeftovers(telling);
   const coverage = verdict(observedOf(await tellStory(telling)));
   judge(telling, 'Coverage', coverage, ', to the row and the fen');
-  const scenes = await tellPayments(telling);
-  const payments = [...(scenes === null ? [] : paymentFaults(scenes)), ...(await tellInspection(telling))];
-  judge(
-    telling,
-    scenes === null ? 'The inspection' : 'The payments, and the inspection after them,',
-    payments,
-  );
+  const payments = [...(await payAndCheck(telling)), ...(await tellInspection(telling))];
+  judge(telling, 'The payments, and the inspection after them,', payments);
   return [...coverage, ...payments];
+}
+
+/** A scene that does not come to its end is a difference too; the demo goes on serving, so that one can look. */
+async function payAndCheck(telling: Telling): Promise<string[]> {
+  try {
+    const scenes = await tellPayments(telling);
+    return scenes === null ? [] : paymentFaults(scenes);
+  } catch (error) {
+    if (error instanceof Failure) return [`payments: ${error.message}`];
+    throw error;
+  }
 }
 
 function judge({ say }: Telling, what: string, faults: readonly string[], exactly = ''): void {

@@ -1,5 +1,15 @@
 import { expect } from 'chai';
 import { ApiClient } from '../../src/cli/api-client.ts';
+import { chooseBills } from '../../src/cli/demo/payment-bills.ts';
+import { clearLeftovers } from '../../src/cli/demo/payment-leftovers.ts';
+import {
+  listBills,
+  locksText,
+  openSession,
+  showSession,
+  submit,
+  waitFor,
+} from '../../src/cli/demo/payment-plane.ts';
 import { tellPayments } from '../../src/cli/demo/payment-story.ts';
 import { PAYMENT_SCENES_WANTED } from '../../src/cli/demo/payment-verdict.ts';
 import { observedOf, tellStory } from '../../src/cli/demo/story.ts';
@@ -61,6 +71,32 @@ describe("the demo's story, on a whole Rooftally", () => {
     expect(told.join('\n')).to.match(/It fails for good, BILL_LOCK_CONFLICT: .*LOCKED_BY_ORDER:\d+\./);
     expect(await tellInspection(telling)).to.deep.equal([]);
     await assertConserved(system.store);
+  }).timeout(STORY_TIMEOUT_MS);
+
+  it('PAY-7 what an interrupted run left locked is given back, so that pushes meet no lock', async () => {
+    const telling = await beginTelling();
+    const { admin, example } = telling.world;
+    const { partnerOrgId } = example.partners[0]!;
+    const [bill] = (await chooseBills(admin, partnerOrgId))!.filter(
+      ({ paymentStatus }) => paymentStatus === 'PAYABLE',
+    );
+    const sessionId = await openSession(admin, {
+      partnerOrgId,
+      months: [bill!.billYearMonth],
+      creatorUserId: 'lin',
+      partnerBillIds: [bill!.partnerBillId],
+    });
+    const order = await submit(admin, sessionId);
+    await waitFor(
+      'its publication',
+      () => showSession(admin, sessionId),
+      ({ status }) => status === 'PUBLISHED',
+    );
+    await clearLeftovers(telling);
+    expect(locksText(await listBills(admin, order))).to.equal('1 RELEASED for ORDER_VOID');
+    expect(told).to.deep.equal([`Order ${order.orderId} of an interrupted run gives its 1 bill(s) back.`]);
+    await clearLeftovers(telling);
+    expect(told).to.have.length(1);
   }).timeout(STORY_TIMEOUT_MS);
 
   it('comes out the same a second time, on the data of the first', async () => {

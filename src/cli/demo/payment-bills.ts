@@ -1,19 +1,20 @@
 /** Which bills the payment scenes pay: six roofs of one month that nobody has paid or locked, verified by a clerk. */
 import type { ApiClient } from '../api-client.ts';
-import { PLANE, waitFor } from './payment-plane.ts';
+import { listAll, PLANE, waitFor } from './payment-plane.ts';
 
 export interface SceneBill {
   readonly partnerBillId: string;
   readonly platformStationId: string;
   readonly billYearMonth: string;
   readonly acceptNo: string;
+  /** As payment reads it when it is chosen. */
+  readonly paymentStatus: string;
 }
 
 /** In the order in which a submit goes through them: ascending platform stations. */
 export type SceneBills = readonly [SceneBill, SceneBill, SceneBill, SceneBill, SceneBill, SceneBill];
 
 export const BILLS_NEEDED = 6;
-const PAGE_SIZE_MAX = 200;
 /**
  * Newest first. Not September and October: of those some snapshot rows are missing on purpose (NO_SNAPSHOT), and opening
  * a session for them would make them.
@@ -29,7 +30,7 @@ interface Row {
   readonly diffId: string | null;
   readonly acceptNo: string;
   readonly paymentStatus: string;
-  readonly partnerRent: string | null;
+  readonly paidAmount: string;
 }
 
 /** @returns null where earlier runs have used them up */
@@ -42,12 +43,12 @@ export async function chooseBills(admin: ApiClient, partnerOrgId: string): Promi
 }
 
 async function listFreeBills(admin: ApiClient, partnerOrgId: string, month: string): Promise<SceneBill[]> {
-  const query = `partnerOrgId=${partnerOrgId}&billYearMonth=${month}&limit=${PAGE_SIZE_MAX}`;
+  const query = `partnerOrgId=${partnerOrgId}&billYearMonth=${month}`;
   const [matched, snapshots, reserved, active] = await Promise.all([
-    listAll(admin, `differences?${query}&status=MATCHED`),
-    listAll(admin, `snapshots?${query}`),
-    listAll(admin, `locks?${query}&lockStatus=RESERVED`),
-    listAll(admin, `locks?${query}&lockStatus=ACTIVE`),
+    listAll<Row>(admin, `differences?${query}&status=MATCHED`),
+    listAll<Row>(admin, `snapshots?${query}`),
+    listAll<Row>(admin, `locks?${query}&lockStatus=RESERVED`),
+    listAll<Row>(admin, `locks?${query}&lockStatus=ACTIVE`),
   ]);
   const current = new Map(snapshots.map((row) => [row.diffId, row]));
   const locked = new Set([...reserved, ...active].map((row) => row.platformStationId));
@@ -55,26 +56,15 @@ async function listFreeBills(admin: ApiClient, partnerOrgId: string, month: stri
     .filter((row) => {
       const snapshot = current.get(row.id);
       if (snapshot === undefined || snapshot.acceptNo !== row.acceptNo) return false;
-      return TAKEABLE.includes(snapshot.paymentStatus) && !locked.has(row.platformStationId);
+      // A bill that was pushed again after its payment reads NOT_VERIFIED, and is paid nevertheless.
+      const unpaid = TAKEABLE.includes(snapshot.paymentStatus) && Number(snapshot.paidAmount) === 0;
+      return unpaid && !locked.has(row.platformStationId);
     })
-    .map(({ partnerBillId, platformStationId, billYearMonth, acceptNo }) => ({
+    .map(({ id, partnerBillId, platformStationId, billYearMonth, acceptNo }) => ({
       ...{ partnerBillId: partnerBillId!, platformStationId, billYearMonth, acceptNo },
+      paymentStatus: current.get(id)!.paymentStatus,
     }))
     .sort((left, right) => Number(BigInt(left.platformStationId) - BigInt(right.platformStationId)));
-}
-
-async function listAll(admin: ApiClient, path: string): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  let cursor: string | null = null;
-  do {
-    const from: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page: { items: readonly Row[]; nextCursor: string | null } = await admin.get(
-      `${PLANE}/${path}${from}`,
-    );
-    rows.push(...page.items);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return rows;
 }
 
 /** One verdict for all. */
@@ -97,8 +87,10 @@ export async function readStatuses(
   bills: readonly SceneBill[],
 ): Promise<string[]> {
   const month = bills[0]!.billYearMonth;
-  const path = `snapshots?partnerOrgId=${partnerOrgId}&billYearMonth=${month}&limit=${PAGE_SIZE_MAX}`;
-  const rows = new Map((await listAll(admin, path)).map((row) => [row.partnerBillId, row.paymentStatus]));
+  const path = `snapshots?partnerOrgId=${partnerOrgId}&billYearMonth=${month}`;
+  const rows = new Map(
+    (await listAll<Row>(admin, path)).map((row) => [row.partnerBillId, row.paymentStatus]),
+  );
   return bills.map((bill) => rows.get(bill.partnerBillId) ?? 'NONE');
 }
 

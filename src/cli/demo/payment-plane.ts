@@ -4,12 +4,20 @@ import { Failure } from '../../errors.ts';
 import type { ApiClient } from '../api-client.ts';
 
 export const PLANE = '/admin/api/v1';
+/** The two clerks of the payment scenes, by whom their sessions and orders are known again. */
+export const LIN = 'lin';
+export const WANG = 'wang';
+export const CLERKS: readonly string[] = [LIN, WANG];
+/** The stage that is held while a revision meets a bill whose figures are being refreshed. */
+export const HELD_FOR_REVISION = 'account-shard';
+const PAGE_SIZE_MAX = 200;
 const DEADLINE_MS = 60_000;
 const LOOK_EVERY_MS = 150;
 
 export interface SessionView {
   readonly id: string;
   readonly status: string;
+  readonly creatorUserId: string;
   readonly paymentOrderVersionId: string | null;
   readonly invalidatedFlag: boolean;
   readonly failureReason: string | null;
@@ -93,6 +101,21 @@ export async function listBills(
 ): Promise<readonly OrderBill[]> {
   const path = `${PLANE}/payment-orders/${orderId}/bills?paymentOrderVersionId=${versionId}`;
   return (await admin.get<{ items: readonly OrderBill[] }>(path)).items;
+}
+
+/** All pages of a list; `path` has a query already. */
+export async function listAll<Row>(admin: ApiClient, path: string): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  let cursor: string | null = null;
+  do {
+    const from: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const page: { items: readonly Row[]; nextCursor: string | null } = await admin.get(
+      `${PLANE}/${path}&limit=${PAGE_SIZE_MAX}${from}`,
+    );
+    rows.push(...page.items);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return rows;
 }
 
 /** "4 ACTIVE", "1 RELEASED for BUILD_FAILED": the locks of a submit in words, sorted. */

@@ -12,7 +12,7 @@ import { type PushReport, rowsAt } from '../push-report.ts';
 import { receiptText } from '../receipt-text.ts';
 import { nothingUnderWay, watchPushes } from '../watch-pushes.ts';
 import { type Expectation, type ExpectedPush, readExpectation } from './expectation.ts';
-import { HELD_FOR_REVISION } from './payment-story.ts';
+import { HELD_FOR_REVISION } from './payment-plane.ts';
 import { type Repair, repairStation } from './repair.ts';
 import { type SentPush, sendExample } from './send-example.ts';
 import { tellCoverage } from './tell-coverage.ts';
