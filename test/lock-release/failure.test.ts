@@ -147,12 +147,23 @@ describe('lock release: failures', () => {
     });
   }
 
-  it('LCK-11 a historical REVIEW_REJECTED is cancelled for good, even if version, batch and locks are gone', async () => {
+  it('LCK-11 LCK-23 a historical REVIEW_REJECTED is cancelled for good, even if version, batch and locks are gone', async () => {
     const { store } = testStore;
-    const code = await makeRelease(store, { versionId: '123456789' }, 'REVIEW_REJECTED', { retry_count: 1 });
+    const due = '2026-01-01 00:00:00.000';
+    const code = await makeRelease(store, { versionId: '123456789' }, 'REVIEW_REJECTED', {
+      retry_count: 1,
+      next_execute_time: due,
+    });
     await makeWorker(store).work();
     expect(await statusOf(store, code)).to.equal('CANCELLED');
     expect(await readTask(store, code)).to.deep.include({ retryCount: 3, errorCode: 'REVIEW_REJECTED' });
+    const kept = await store.one('SELECT next_execute_time due FROM fi_async_task WHERE task_code = ?', [
+      code,
+    ]);
+    expect(kept, 'the due time is kept').to.deep.equal({ due });
+    await byHand(code);
+    await makeWorker(store).work();
+    expect((await readTask(store, code)).runningAttempt, 'and it never comes back').to.equal(1);
   });
 
   it('LCK-18 a lock that came behind the cursor fails the count, and the next attempt looks from the start', async () => {
