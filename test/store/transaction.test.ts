@@ -158,6 +158,7 @@ describe('store: transactions', () => {
 
   it('ENG-13 work that swallows a deadlock cannot go on outside its transaction, which is gone', async () => {
     let runs = 0;
+    const wentOn: number[] = [];
     await inTransaction(async (tx) => {
       runs += 1;
       await tx.change(BUMP, ['a']);
@@ -170,7 +171,9 @@ describe('store: transactions', () => {
           throw new Error('told in other words', { cause });
         });
       await tx.change(BUMP, ['b']);
+      wentOn.push(runs);
     });
+    expect(wentOn, 'no statement after a deadlock').to.deep.equal([4]);
     expect(runs).to.equal(4);
     expect([await generation('a'), await generation('b')]).to.deep.equal([2, 2]);
   });

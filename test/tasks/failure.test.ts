@@ -323,6 +323,18 @@ describe('tasks: failure', () => {
       expect(await readTask(store, code)).to.include({ status: 0, retryCount: 0, crashCount: 0 });
   });
 
+  it('a fault before the slot was seen is nobody’s failure: the turn ends, the task is given back uncounted', async () => {
+    const flickering = new ScriptedStore(store.orm);
+    made = makeEngine(flickering);
+    await makeTask(store, 'a');
+    flickering.beforeBegin = (transaction) => {
+      if (transaction === 2) throw new Error('too many connections');
+    };
+    expect(await turn().catch((error: Error) => error.message)).to.equal('too many connections');
+    expect(await readTask(store, 'a')).to.include({ status: 0, retryCount: 0, crashCount: 0 });
+    expect(await readSlot(store, slotOf())).to.include({ holder: null });
+  });
+
   it('a connection that dies in the middle of a batch: the batch is worked on all the same, nothing twice', async () => {
     const codes = ['a', 'b', 'c', 'd'];
     await makeTasks(store, codes);
