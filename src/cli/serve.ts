@@ -27,4 +27,6 @@ async function serve(options: ServeOptions): Promise<void> {
   const running = await startRooftally({ config: readConfig(), roles });
   await interrupted;
   await running.stop();
+  // What did not end within the time limit must not keep the process from ending.
+  process.exit();
 }
