@@ -11,12 +11,14 @@ import {
   readSession,
   versionStatus,
 } from '../support/payment-factory.ts';
-import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+import { makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
 import { ScriptedStore } from '../support/scripted-store.ts';
 
 const LOCKS = 5;
 /** The claim, three batches of two, the end, the slot given back. */
 const COMMITS = 6;
+
+import { assertVerified } from '../support/verify.ts';
 
 describe('lock release: a crash between every two commits', () => {
   let testStore: TestStore;
@@ -25,7 +27,7 @@ describe('lock release: a crash between every two commits', () => {
     await makeReleaseSlots(testStore.store);
   });
   after(() => testStore.drop());
-  beforeEach(() => forgetTasks(testStore.store));
+  afterEach('the database keeps its promises', () => assertVerified(testStore.store));
 
   async function makeWork() {
     const { store } = testStore;

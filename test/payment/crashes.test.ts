@@ -20,12 +20,15 @@ import { type Claimed, claim } from '../support/stages.ts';
 /** Two batches, the end of the build, publish, two batches of activation and its end, the audit's plan. */
 const STEPS_OF_A_SUBMIT = 8;
 
+import { assertVerified } from '../support/verify.ts';
+
 describe('payment: crashes', () => {
   let world: Payments;
   before(async () => {
     world = await openPayments();
   });
   after(() => world.close());
+  afterEach('the database keeps its promises', () => assertVerified(world.store));
 
   const claimNext = (roofs: PaidRoofs) =>
     claim({ ...world.stages, engine: world.engine }, 'payment-submit', roofs.partnerOrgId);
