@@ -19,6 +19,8 @@ export interface DatabaseOptions {
   readonly poolMax: number;
   /** Seconds after which the server ends a silent session and frees what it had locked (ENG-12). Default 25. */
   readonly waitTimeoutS?: number;
+  /** Seconds that a statement waits for a row (ENG-12). Default 2. */
+  readonly lockWaitTimeoutS?: number;
 }
 
 export function mikroOrmOptions(options: DatabaseOptions) {
@@ -34,7 +36,7 @@ export function mikroOrmOptions(options: DatabaseOptions) {
     debug: false,
     pool: { min: 0, max: options.poolMax, idleTimeoutMillis: POOL_IDLE_TIMEOUT_MS },
     driverOptions: { bigNumberStrings: true, connectTimeout: 10_000, enableKeepAlive: true },
-    onCreateConnection: (connection) => prepareConnection(connection, options.waitTimeoutS ?? WAIT_TIMEOUT_S),
+    onCreateConnection: (connection) => prepareConnection(connection, options),
     migrations: {
       migrationsList: migrations,
       tableName: 'schema_migration',
@@ -50,10 +52,11 @@ interface RawConnection {
 }
 
 /** Runs once per physical connection, before its first use; what both MySQL and MariaDB speak. */
-async function prepareConnection(connection: unknown, waitTimeoutS: number): Promise<void> {
+async function prepareConnection(connection: unknown, options: DatabaseOptions): Promise<void> {
+  const { waitTimeoutS = WAIT_TIMEOUT_S, lockWaitTimeoutS = LOCK_WAIT_TIMEOUT_S } = options;
   const statements = [
     'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-    `SET SESSION time_zone = '+00:00', SESSION wait_timeout = ${waitTimeoutS}, SESSION innodb_lock_wait_timeout = ${LOCK_WAIT_TIMEOUT_S}`,
+    `SET SESSION time_zone = '+00:00', SESSION wait_timeout = ${waitTimeoutS}, SESSION innodb_lock_wait_timeout = ${lockWaitTimeoutS}`,
   ];
   for (const sql of statements) await (connection as RawConnection).executeQuery({ sql, parameters: [] });
 }

@@ -19,7 +19,7 @@ describe('lock release: two sessions at once', () => {
   let testStore: TestStore;
   let other: Store;
   before(async () => {
-    testStore = await openTestStore();
+    testStore = await openTestStore({}, { lockWaitTimeoutS: 20 });
     other = await testStore.openAnother();
     await makeReleaseSlots(testStore.store);
   });
