@@ -6,7 +6,7 @@ import { Activation } from '../../src/domain/task-status.ts';
 import { FencedOutError } from '../../src/errors.ts';
 import type { SlotRight } from '../../src/store/slots.ts';
 import type { Store } from '../../src/store/transaction.ts';
-import { makeTask } from '../support/engine.ts';
+import { holdRows, makeTask } from '../support/engine.ts';
 import { type Columns, insertNumberedRow } from '../support/factory.ts';
 import {
   type Claimed,
@@ -291,6 +291,21 @@ describe('actors: segments of the difference stage', () => {
       expect(Math.max(...(await sizesOf(one)))).to.be.at.most(500);
     }
     await Promise.all(held.map((one) => unclaim(store, one)));
+  });
+
+  it('STA-17 a station that another closer has in hand is passed over, not waited for', async () => {
+    const handed = await handOver(await partner(), [3, 2, 1]);
+    const other = await stages.testStore.openAnother();
+    const held = await holdRows(
+      other,
+      'SELECT station_task_id FROM income_diff_handover WHERE station_task_id = ? FOR UPDATE',
+      [Number(handed.pushId) * 10_000 + 1],
+    );
+    await close(handed);
+    expect(await sizesOf(handed)).to.deep.equal([4]);
+    await held.release();
+    await close(handed);
+    expect(await sizesOf(handed)).to.deep.equal([4, 2]);
   });
 
   it('STA-17 ENG-9 who has lost the slot closes nothing', async () => {
