@@ -51,11 +51,13 @@ export async function openBull(
   const running: RunningActors[] = [];
   const queue = waker.queues.find(({ name }) => name === stage) as Queue<WakeJob>;
   const forget = async () => {
-    const redis = connections[0]!;
+    // Past any line that a test has cut, and waiting for Redis: a connection that was cut may not be back yet.
+    const redis = openRedis(requireRedisUrl(), () => {}, 'blocking');
     const keys: string[] = [];
     for await (const found of redis.scanStream({ match: `${prefix}*`, count: 1_000 }))
       keys.push(...(found as string[]));
     if (keys.length > 0) await redis.del(...keys);
+    redis.disconnect();
   };
   return {
     waker,
@@ -92,9 +94,9 @@ export async function openBull(
     },
     close: async () => {
       await Promise.all(running.map((actors) => actors.stop()));
-      await forget();
-      await waker.close();
+      await waker.close().catch(() => undefined);
       for (const redis of connections) redis.disconnect();
+      await forget();
     },
   };
 }
