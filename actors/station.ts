@@ -30,7 +30,7 @@ import {
   upsertPartnerBills,
   type WrittenBill,
 } from '../src/store/partner-bills.ts';
-import { moveCommittedRows, moveRanges } from '../src/store/places.ts';
+import { listUncommitted, moveCommittedRows, moveRanges } from '../src/store/places.ts';
 import { chunkRanges, type RowRange } from '../src/store/row-ranges.ts';
 import { listLockedMonths } from '../src/store/station-units.ts';
 import type { TaskRow } from '../src/store/tasks.ts';
@@ -94,8 +94,9 @@ class StationActor implements StageHandler {
 
   async work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<Endings> {
     const units = await this.#lockUnits(tx, tasks);
-    const blocked = await findBlockedStations(tx, units);
-    const free = units.filter((unit) => !blocked.has(unit.data.partnerStationNo));
+    const unwritten = await withoutCommitted(tx, units);
+    const blocked = await findBlockedStations(tx, unwritten);
+    const free = unwritten.filter((unit) => !blocked.has(unit.data.partnerStationNo));
     if (free.length > 0) {
       const accounts = await writeAccounts(tx, free);
       const bills = await writeBills(tx, free, accounts);
@@ -175,6 +176,23 @@ class StationActor implements StageHandler {
       tx.afterCommit(() => this.#needs.kick.kick('income-diff', partnerOrgId));
     }
   }
+}
+
+/**
+ * STA-19: a station that had committed is recognised by its rows, which went on, and changes nothing. Only a task that
+ * ran before can have; a first run asks nothing.
+ */
+async function withoutCommitted(
+  tx: Transaction,
+  units: readonly StationUnit[],
+): Promise<readonly StationUnit[]> {
+  const again = new Map(
+    units.filter(({ task }) => task.runningAttempt > 1).map((unit) => [rangeOf(unit), unit]),
+  );
+  if (again.size === 0) return units;
+  for (const range of await listUncommitted(tx, [...again.keys()])) again.delete(range);
+  const committed = new Set(again.values());
+  return units.filter((unit) => !committed.has(unit));
 }
 
 /** STA-9, found before the first write: set aside by name, so that the rest of the batch commits (ENG-15). */

@@ -22,6 +22,19 @@ export async function moveCommittedRows(sql: Sql, ranges: readonly RowRange[]): 
   );
 }
 
+/** STA-19: of these ranges, those whose station has not committed: a row of theirs still waits for it. */
+export async function listUncommitted(sql: Sql, ranges: readonly RowRange[]): Promise<readonly RowRange[]> {
+  const where = inRanges('w', ranges);
+  const waiting = await sql.many<{ pushId: string; rowNo: number }>(
+    `SELECT w.push_id pushId, w.row_no rowNo FROM pushed_row_place w
+      WHERE ${where.condition} AND w.place IN (${Place.STATION_PENDING}, ${Place.STATION_FAILED})`,
+    where.values,
+  );
+  return ranges.filter(({ pushId, firstRowNo, lastRowNo }) =>
+    waiting.some((row) => row.pushId === pushId && row.rowNo >= firstRowNo && row.rowNo <= lastRowNo),
+  );
+}
+
 export interface PlaceMove {
   readonly from: readonly PlaceName[];
   readonly to: PlaceName;

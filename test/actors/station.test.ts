@@ -811,6 +811,10 @@ describe('actors: station', () => {
       await store.change('UPDATE fi_async_task SET status = 0 WHERE id = ?', [pushed.taskIds[0]!]);
       await turn(world);
       expect(await read()).to.deep.equal(before);
+      const ends = await store.many('SELECT status, error_message error FROM fi_async_task WHERE id = ?', [
+        pushed.taskIds[0]!,
+      ]);
+      expect(ends, 'it is recognised, not refused by a key').to.deep.equal([{ status: 2, error: null }]);
     });
   });
 
