@@ -69,14 +69,20 @@ function valuesOf(row: DifferenceRow): SqlValue[] {
   ];
 }
 
-/** DIF-7, DIF-8: by business key; each write counts `financial_version` up. Rows come sorted by key. */
+/**
+ * DIF-7, DIF-8: by business key; each write that changes something counts `financial_version` up (DEC-15: one without a
+ * change would leave every snapshot behind it for good, since what it asks for was done already). Assignments are made
+ * from left to right, so the comparison comes first. Rows come sorted by key.
+ */
 export async function upsertDifferences(sql: Sql, rows: readonly DifferenceRow[]): Promise<void> {
   if (rows.length === 0) return;
   const tuple = `(${COLUMNS.map(() => '?').join(', ')})`;
-  const taken = COLUMNS.slice(KEY_COLUMNS).map((column) => `${column} = VALUES(${column})`);
+  const own = COLUMNS.slice(KEY_COLUMNS);
+  const unchanged = own.map((column) => `${column} <=> VALUES(${column})`).join(' AND ');
+  const taken = own.map((column) => `${column} = VALUES(${column})`).join(', ');
   await sql.change(
     `INSERT INTO fi_monthly_income_difference (${COLUMNS.join(', ')}) VALUES ${rows.map(() => tuple).join(', ')}
-     ON DUPLICATE KEY UPDATE ${taken.join(', ')}, financial_version = financial_version + 1, update_time = NOW(3)`,
+     ON DUPLICATE KEY UPDATE financial_version = financial_version + IF(${unchanged}, 0, 1), ${taken}, update_time = NOW(3)`,
     rows.flatMap(valuesOf),
   );
 }
