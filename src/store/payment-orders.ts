@@ -106,17 +106,6 @@ export async function lockVersion(sql: Sql, id: string): Promise<VersionRow | nu
   return sql.maybeOne<VersionRow>(`${VERSION} WHERE id = ? FOR UPDATE`, [id]);
 }
 
-export async function findVersionByNumber(
-  sql: Sql,
-  orderId: string,
-  targetDataVersion: string,
-): Promise<VersionRow | null> {
-  return sql.maybeOne<VersionRow>(`${VERSION} WHERE payment_order_id = ? AND target_data_version = ?`, [
-    orderId,
-    targetDataVersion,
-  ]);
-}
-
 /** The version that was published before this one, whose locks this one takes over (PAY-5). */
 export async function findPublishedBefore(sql: Sql, version: VersionRow): Promise<VersionRow | null> {
   return sql.maybeOne<VersionRow>(

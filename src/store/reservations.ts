@@ -164,6 +164,16 @@ export const submitOf = (version: VersionRow) => [
   version.targetDataVersion,
 ];
 
+/** Whether the submit still holds any lock, RESERVED or ACTIVE. */
+export async function holdsLiveLocks(sql: Sql, version: VersionRow): Promise<boolean> {
+  const lock = await sql.maybeOne(
+    `SELECT l.id FROM fi_resident_income_payment_bill_lock l
+      WHERE ${OF_SUBMIT} AND l.lock_status IN ('RESERVED', 'ACTIVE') LIMIT 1`,
+    submitOf(version),
+  );
+  return lock !== null;
+}
+
 export interface HeldBills {
   /** Order bills of the version. */
   readonly bills: number;

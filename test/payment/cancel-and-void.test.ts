@@ -1,6 +1,8 @@
 /** Giving up a submit, and voiding an order (PAY-7, DEC-13): the state first, then the release. */
 import { expect } from 'chai';
+import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
 import { listAudit } from '../support/control-plane.ts';
+import { eventually, holdRows, untilWaiting } from '../support/engine.ts';
 import {
   ask,
   locksOf,
@@ -138,6 +140,146 @@ describe('payment: cancelling and voiding', () => {
       const audit = (await listAudit(world.store)).find((one) => one.action === 'PAYMENT_ORDER_VOID');
       expect(audit).to.include({ target: submit.orderId, reason: 'wrong account' });
       expect((await voiding(submit)).body.code).to.equal('ORDER_NOT_OPEN');
+    });
+
+    describe('with locks that another version still holds', () => {
+      const revise = (first: OpenSubmit, partnerBillId: string) =>
+        submitAll(world, roofs, {
+          session: { mode: 'REVISE', paymentOrderId: first.orderId },
+          selection: { partnerBillIds: [partnerBillId] },
+        });
+      /** As an operator does it; whatever the task was to release stays locked. */
+      const giveUp = (code: string) => ask(world, `/tasks/${code}/cancel`, { reason: 'by mistake' });
+      const giveUpRelease = async (submit: OpenSubmit) => {
+        const { code } = await world.store.one<{ code: string }>(
+          "SELECT task_code code FROM fi_async_task WHERE business_key LIKE CONCAT('LOCK_RELEASE:', ?, ':%')",
+          [submit.versionId],
+        );
+        await giveUp(code);
+      };
+      /** Version 1 still holds what version 2 has removed. */
+      const makeRevised = async () => {
+        const first = await published();
+        const second = await revise(first, roofs.bills[1]!.partnerBillId);
+        await world.turn('payment-submit', roofs.partnerOrgId);
+        await giveUpRelease(first);
+        expect((await stateOf(world.store, second)).session).to.equal('PUBLISHED');
+        return { first, second };
+      };
+
+      it('PAY-7 what a revision removed, and its release left behind, goes too', async () => {
+        const { first, second } = await makeRevised();
+        expect((await locksOf(world.store, first.orderId)).map((lock) => lock.versionId)).to.deep.equal([
+          first.versionId,
+          second.versionId,
+        ]);
+        expect((await voiding(first)).status).to.equal(200);
+        await world.settle(roofs.partnerOrgId);
+        expect(await stateOf(world.store, first)).to.deep.include({
+          locks: { RELEASED: 2 },
+          releases: { REVISE_REMOVED: 4, ORDER_VOID: 2 },
+        });
+        expect((await stateOf(world.store, second)).releases).to.deep.equal({ ORDER_VOID: 2 });
+      });
+
+      it('PAY-7 what a submit that failed had reserved goes too, and who holds nothing is not asked for', async () => {
+        const first = await submitAll(world, roofs, {
+          selection: { partnerBillIds: [roofs.bills[0]!.partnerBillId] },
+        });
+        await world.settle(roofs.partnerOrgId);
+        const empty = await revise(first, roofs.bills[1]!.partnerBillId);
+        await ask(world, `/payment-sessions/${empty.sessionId}/cancel`);
+        await world.settle(roofs.partnerOrgId);
+        const failed = await revise(first, roofs.bills[1]!.partnerBillId);
+        await step(1);
+        await giveUp(`RIPPS:${failed.versionId}:BUILD`);
+        await giveUpRelease(failed);
+        expect(await stateOf(world.store, failed)).to.deep.include({
+          version: 'BUILD_FAILED',
+          locks: { ACTIVE: 1, RESERVED: 1 },
+          releases: { BUILD_FAILED: 4 },
+        });
+        expect((await voiding(first)).status).to.equal(200);
+        await world.settle(roofs.partnerOrgId);
+        expect(await stateOf(world.store, failed)).to.deep.include({
+          locks: { RELEASED: 2 },
+          releases: { BUILD_FAILED: 4, ORDER_VOID: 2 },
+        });
+        expect((await stateOf(world.store, empty)).releases).to.deep.equal({ SUBMIT_CANCEL: 2 });
+      });
+
+      it('PAY-7 an order that was never published, too', async () => {
+        const submit = await submitAll(world, roofs);
+        await step(1);
+        await giveUp(`RIPPS:${submit.versionId}:BUILD`);
+        await giveUpRelease(submit);
+        expect((await voiding(submit)).status).to.equal(200);
+        await world.settle(roofs.partnerOrgId);
+        expect(await stateOf(world.store, submit)).to.deep.include({
+          published: null,
+          locks: { RELEASED: 2 },
+          releases: { BUILD_FAILED: 4, ORDER_VOID: 2 },
+        });
+      });
+
+      it('ENG-17 PAY-7 locks the versions ascending, then the order', async () => {
+        const { first, second } = await makeRevised();
+        const VERSION = 'SELECT id FROM fi_resident_income_payment_order_version WHERE id = ? FOR UPDATE';
+        const ORDER = 'SELECT id FROM fi_resident_income_payment_order WHERE id = ? FOR UPDATE';
+        const isFree = async (statement: string, id: string) =>
+          world.store
+            .transaction(NEW_READ_COMMITTED, (tx) => tx.many(`${statement} NOWAIT`, [id]))
+            .then(
+              () => true,
+              () => false,
+            );
+        const free = async () => [
+          await isFree(VERSION, first.versionId),
+          await isFree(VERSION, second.versionId),
+          await isFree(ORDER, first.orderId),
+        ];
+        const holdsFirst = await holdRows(world.store, VERSION, [first.versionId]);
+        const holdsSecond = await holdRows(world.store, VERSION, [second.versionId]);
+        const voided = voiding(first);
+        await untilWaiting(world.store);
+        await holdsSecond.release();
+        expect(await free(), 'it waits for the first').to.deep.equal([false, true, true]);
+        const holdsAgain = await holdRows(world.store, VERSION, [second.versionId]);
+        await holdsFirst.release();
+        await eventually('it has the first', async () => !(await isFree(VERSION, first.versionId)));
+        await untilWaiting(world.store);
+        expect(await free(), 'it waits for the second').to.deep.equal([false, false, true]);
+        const holdsOrder = await holdRows(world.store, ORDER, [first.orderId]);
+        await holdsAgain.release();
+        await eventually('it has the second', async () => !(await isFree(VERSION, second.versionId)));
+        await holdsOrder.release();
+        expect((await voided).status).to.equal(200);
+      });
+
+      for (const [title, cancelled, refusal] of [
+        ['begins', false, [409, 'SUBMIT_UNDER_WAY']],
+        ['begins and ends', true, [503, 'BUSY']],
+      ] as const)
+        it(`PAY-7 a submit that ${title} meanwhile is not passed over`, async () => {
+          const submit = await published();
+          const session = await openSession(world, roofs, { mode: 'REVISE', paymentOrderId: submit.orderId });
+          await ask(world, `/payment-sessions/${session.id}/bills`, {
+            partnerBillIds: [roofs.bills[1]!.partnerBillId],
+          });
+          const held = await holdRows(
+            world.store,
+            'SELECT id FROM fi_resident_income_payment_order_version WHERE id = ? FOR UPDATE',
+            [submit.versionId],
+          );
+          const voided = voiding(submit);
+          await untilWaiting(world.store);
+          await ask(world, `/payment-sessions/${session.id}/submit`);
+          if (cancelled) await ask(world, `/payment-sessions/${session.id}/cancel`);
+          await held.release();
+          const { status, body } = await voided;
+          expect([status, body.code]).to.deep.equal(refusal);
+          if (cancelled) expect((await voiding(submit)).status).to.equal(200);
+        });
     });
 
     it('DEC-13 not with any payment, reversed or not', async () => {
