@@ -55,7 +55,15 @@ export async function takeAuditResult(
       throw refuse('NO_OPEN_AUDIT', `Version ${version.id} has no audit plan that is still open.`);
     await setAuditStatus(tx, order.id, result);
     await disqualify(tx, order, audit, bills, actor, kick);
-    const answer = { eventId, paymentOrderId, paymentOrderVersionId, result, unqualified: bills.length };
+    const answer = {
+      eventId,
+      paymentOrderId,
+      paymentOrderVersionId,
+      result,
+      unqualified: bills.length,
+      // A release that an operator asks for later rests on these (LCK-3).
+      unqualifiedOrderBillIds: bills.map((bill) => bill.orderBillId),
+    };
     await keepAnswers(tx, [event], new Map([[eventId, answer]]));
     await recordOperation(tx, {
       actor,

@@ -2,14 +2,7 @@ import { expect } from 'chai';
 import { type ControlPlane, listAudit, startControlPlane, WorkingWake } from '../support/control-plane.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { readTask, statusOf } from '../support/engine.ts';
-import { insertRow } from '../support/factory.ts';
-import {
-  lockStatuses,
-  type MadeSubmit,
-  makeBillWithLock,
-  makeLocks,
-  makeSubmit,
-} from '../support/payment-factory.ts';
+import { lockStatuses, makeLocks, makeSubmit } from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
 
 describe('control: releasing locks', () => {
@@ -130,66 +123,6 @@ describe('control: releasing locks', () => {
       await nothingAccepted();
     });
   }
-
-  describe('a reason that speaks of results', () => {
-    const RESULTS = {
-      PAYMENT_SUCCESS: { paid: '100.00', kind: 'PAYMENT_RESULT' },
-      PARTIAL_PAYMENT: { paid: '40.00', kind: 'PAYMENT_RESULT' },
-      PAYMENT_FAIL: { paid: null, kind: 'PAYMENT_RESULT' },
-    } as const;
-    let events = 0;
-
-    async function makePaid(result: { paid: string | null; kind: string }): Promise<[MadeSubmit, string]> {
-      const { store } = testStore;
-      const submit = await makeSubmit(store, { version: { version_build_status: 'PUBLISHED' } });
-      const { orderBillId } = await makeBillWithLock(store, submit, { lock: { lock_status: 'ACTIVE' } });
-      const eventId = `event-${++events}`;
-      await insertRow(store, 'fi_resident_income_payment_event', {
-        event_id: eventId,
-        kind: result.kind,
-        payment_order_id: submit.orderId,
-        content_digest: 'd'.repeat(64),
-        answer: '{}',
-      });
-      if (result.paid !== null) {
-        await store.change(
-          `INSERT INTO fi_resident_income_payment_fact
-             (event_id, payment_order_id, payment_order_version_id, order_bill_id, partner_bill_id, amount, paid_time)
-           SELECT ?, payment_order_id, payment_order_version_id, id, partner_bill_id, ?, NOW(3)
-             FROM fi_resident_income_payment_order_bill WHERE id = ?`,
-          [eventId, result.paid, orderBillId],
-        );
-      }
-      return [submit, orderBillId];
-    }
-
-    for (const [found, result] of Object.entries(RESULTS)) {
-      for (const lockReleaseReason of Object.keys(RESULTS)) {
-        const fits = found === lockReleaseReason;
-        it(`LCK-3 ${lockReleaseReason} is ${fits ? 'accepted' : 'refused'} where the result was ${found}`, async () => {
-          const [submit, orderBillId] = await makePaid(result);
-          const answer = await ask({
-            paymentOrderVersionId: submit.versionId,
-            lockReleaseReason,
-            selection: { orderBillIds: [orderBillId] },
-          });
-          expect(answer.status).to.equal(fits ? 202 : 409);
-          if (!fits) await nothingAccepted();
-        });
-      }
-    }
-
-    it('LCK-3 an unqualified bill needs an audit that says so', async () => {
-      const [submit, orderBillId] = await makePaid(RESULTS.PAYMENT_FAIL);
-      const answer = await ask({
-        paymentOrderVersionId: submit.versionId,
-        lockReleaseReason: 'REVIEW_APPROVED_UNQUALIFIED',
-        selection: { orderBillIds: [orderBillId] },
-      });
-      expect([answer.status, answer.body.code]).to.deep.equal([409, 'RELEASE_NOT_IMPLIED']);
-      await nothingAccepted();
-    });
-  });
 
   describe('runs by hand', () => {
     const forms: Record<string, (parameters: object) => object> = {

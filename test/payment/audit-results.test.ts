@@ -22,7 +22,7 @@ describe('payment: results of audits', () => {
   });
   after(() => world.close());
   beforeEach(async () => {
-    roofs = await makePaidRoofs(world);
+    roofs = await makePaidRoofs(world, { stations: 3 });
     submit = await submitAll(world, roofs);
     await world.settle(roofs.partnerOrgId);
     orderBills = (await locksOf(world.store, submit.orderId)).map((lock) => lock.orderBillId);
@@ -45,7 +45,7 @@ describe('payment: results of audits', () => {
     expect(await auditStatus()).to.equal('APPROVED');
     const kept = (await listAudit(world.store)).find((one) => one.action === 'PAYMENT_AUDIT_RESULT');
     expect([kept?.target, kept?.before.auditStatus]).to.deep.equal([submit.orderId, 'PENDING']);
-    expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 2 }, releases: {} });
+    expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 3 }, releases: {} });
   });
 
   it('DEC-14 DEC-15 unqualified bills become so on bill and difference, are released, and no more payable', async () => {
@@ -70,7 +70,25 @@ describe('payment: results of audits', () => {
     expect((await locksOf(world.store, submit.orderId)).map((lock) => lock.releaseReason)).to.deep.equal([
       'REVIEW_APPROVED_UNQUALIFIED',
       null,
+      null,
     ]);
+  });
+
+  it('LCK-3 DEC-14 an operator may ask for the release of what the audit found unqualified, and of no other bill', async () => {
+    const release = async (indexes: readonly number[]) =>
+      (
+        await world.plane.ask('POST', '/lock-releases', {
+          paymentOrderVersionId: submit.versionId,
+          lockReleaseReason: 'REVIEW_APPROVED_UNQUALIFIED',
+          selection: { orderBillIds: indexes.map((index) => orderBills[index]!) },
+        })
+      ).status;
+    expect(await release([0])).to.equal(409);
+    const { body } = await send({ unqualifiedBills: [unqualified(0), unqualified(1)] });
+    expect(body.unqualifiedOrderBillIds).to.have.members([orderBills[0], orderBills[1]]);
+    expect(await release([0])).to.equal(202);
+    expect(await release([2])).to.equal(409);
+    expect(await release([0, 2])).to.equal(409);
   });
 
   it('DEC-14 a rejection releases nothing and names no bills', async () => {
@@ -78,7 +96,7 @@ describe('payment: results of audits', () => {
     expect([naming.status, naming.body.code]).to.deep.equal([422, 'REJECTION_NAMES_BILLS']);
     expect((await send({ result: 'REJECTED' })).status).to.equal(200);
     expect(await auditStatus()).to.equal('REJECTED');
-    expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 2 }, releases: {} });
+    expect(await stateOf(world.store, submit)).to.deep.include({ locks: { ACTIVE: 3 }, releases: {} });
   });
 
   it('PAY-6 a repeat gets its first answer; another content under its id, or a second result, is refused', async () => {

@@ -149,6 +149,28 @@ describe('payment: results of payments', () => {
       expect((await projection(0))[0]).to.equal('PAID 110.00 0.00');
     });
 
+    it('LCK-3 an operator may ask for the release of what results speak of, and of no other bill', async () => {
+      const release = async (lockReleaseReason: string, indexes: readonly number[]) =>
+        (
+          await world.plane.ask('POST', '/lock-releases', {
+            paymentOrderVersionId: submit.versionId,
+            lockReleaseReason,
+            selection: { orderBillIds: indexes.map((index) => orderBills[index]!) },
+          })
+        ).status;
+      await send([failed(0)]);
+      await send([failed(1)]);
+      expect(await release('PAYMENT_FAIL', [0, 1, 2])).to.equal(409);
+      expect(await release('PAYMENT_FAIL', [0, 1])).to.equal(202);
+      const payment = paid(2, '110.00');
+      await send([payment]);
+      expect(await release('PAYMENT_FAIL', [2])).to.equal(409);
+      expect(await release('PARTIAL_PAYMENT', [2])).to.equal(409);
+      expect(await release('PAYMENT_SUCCESS', [2]), 'the payment asked for it itself').to.equal(200);
+      await send([reversed(payment.eventId)]);
+      expect(await release('PAYMENT_FAIL', [2]), 'taken back, not failed').to.equal(409);
+    });
+
     it('DEC-20 a refresh that comes from a payment moves no pushed row and leaves the pre-rent result', async () => {
       const places = () =>
         world.store.many(

@@ -3,7 +3,7 @@
  * itself; a test says only what it is about.
  */
 import type { Sql, SqlValue } from '../../src/store/sql.ts';
-import { type Columns, insertNumberedRow } from './factory.ts';
+import { type Columns, insertNumberedRow, insertRow } from './factory.ts';
 
 const TABLE = {
   order: 'fi_resident_income_payment_order',
@@ -195,6 +195,42 @@ export async function makeBillWithLock(
     lockColumns(submit, station, { order_bill_id: orderBillId, ...columns.lock }),
   );
   return { orderBillId, lockId };
+}
+
+/** An event that came in about the submit's order, and the answer that it got. @returns its id */
+export async function makeEvent(
+  sql: Sql,
+  submit: MadeSubmit,
+  kind: 'PAYMENT_RESULT' | 'AUDIT_RESULT',
+  answer: object,
+): Promise<string> {
+  const eventId = `event-${nextNumber()}`;
+  await insertRow(sql, 'fi_resident_income_payment_event', {
+    event_id: eventId,
+    kind,
+    payment_order_id: submit.orderId,
+    content_digest: 'd'.repeat(64),
+    answer: JSON.stringify({ eventId, ...answer }),
+  });
+  return eventId;
+}
+
+/** A payment fact of an order bill; a negative amount takes a payment back. */
+export async function makeFact(
+  sql: Sql,
+  orderBillId: string,
+  eventId: string,
+  amount: string,
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'making a payment fact',
+    `INSERT INTO fi_resident_income_payment_fact
+       (event_id, payment_order_id, payment_order_version_id, order_bill_id, partner_bill_id, amount, paid_time)
+     SELECT ?, payment_order_id, payment_order_version_id, id, partner_bill_id, ?, NOW(3)
+       FROM fi_resident_income_payment_order_bill WHERE id = ?`,
+    [eventId, amount, orderBillId],
+  );
 }
 
 export interface LockRow {
