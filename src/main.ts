@@ -29,6 +29,7 @@ import { metricsHandler } from './metrics/scrape.ts';
 import { findInvalidSessions } from './scheduler/find-invalid-sessions.ts';
 import { inspectRegularly } from './scheduler/inspect.ts';
 import { keepSlots } from './scheduler/keep-slots.ts';
+import { numberCompletions } from './scheduler/number-completions.ts';
 import { scanDueWork } from './scheduler/scan-due-work.ts';
 import { startScheduler } from './scheduler/scheduler.ts';
 import { listLatestResults } from './store/inspections.ts';
@@ -74,7 +75,7 @@ async function start(config: Config, roles: readonly Role[], undo: Undo[]): Prom
   const stopping = new AbortController();
   const parts = await openParts(config, log, stopping.signal, undo);
   if (roles.includes('worker')) startWorkers(config, parts, undo);
-  if (roles.includes('scheduler')) startScan(config, parts, undo);
+  if (roles.includes('scheduler')) startScan(config, parts, log, undo);
   const server = await startHttp(config, roles, parts, log, undo);
   undo.push({ what: 'stop beginning new work', step: async () => stopping.abort() });
   log.info({ roles, address: server.url }, 'started');
@@ -167,15 +168,22 @@ function startWorkers(config: Config, { waker, engine }: Parts, undo: Undo[]): v
   undo.push({ what: 'workers', step: () => actors.stop() });
 }
 
-function startScan(config: Config, { engine, store }: Parts, undo: Undo[]): void {
+function startScan(config: Config, { engine, store }: Parts, log: Logger, undo: Undo[]): void {
   const { scanIntervalMs, leaderLeaseMs, inspectIntervalMs } = config.scheduler;
   const inspection = inspectRegularly(inspectIntervalMs, (signal) =>
     inspect(store, rules, { trigger: 'SCHEDULE', signal }),
   );
   undo.push({ what: 'inspection', step: () => inspection.settled() });
+  const completions = numberCompletions({
+    everyMs: scanIntervalMs,
+    onCompleted: (completion) => {
+      engine.observer.completed(completion.state);
+      log.info(completion, 'push complete');
+    },
+  });
   const scheduler = startScheduler(engine, {
     leaseMs: leaderLeaseMs,
-    jobs: [keepSlots(), scanDueWork(scanIntervalMs), findInvalidSessions(), inspection],
+    jobs: [keepSlots(), scanDueWork(scanIntervalMs), completions, findInvalidSessions(), inspection],
   });
   undo.push({ what: 'scheduler', step: () => scheduler.stop() });
 }

@@ -3,6 +3,7 @@ import type { RequestHandler } from 'express';
 import { funnelOf, placesOf, stateOf } from '../domain/funnel.ts';
 import { stationOutcome } from '../domain/station-outcome.ts';
 import { partnerOf } from '../http/authenticate.ts';
+import { listCompletions } from '../store/completions.ts';
 import { countStationTasks, readPlaces } from '../store/coverage.ts';
 import type { Sql } from '../store/sql.ts';
 import { getOwnPush } from './own-push.ts';
@@ -13,6 +14,8 @@ export function getPush(sql: Sql): RequestHandler {
     const { groups, asOf } = await readPlaces(sql, push.pushId);
     // After the places: rows that have ended never stand beside a station that has not.
     const stations = await countStationTasks(sql, push.pushId);
+    // Last: whatever has been numbered by then stands beside the state or behind it.
+    const completions = await listCompletions(sql, push.pushId);
     const { pushId, traceId, code, counts, amounts, acceptedAt, expiresAt } = push;
     response.json({
       pushId,
@@ -27,6 +30,7 @@ export function getPush(sql: Sql): RequestHandler {
       expiresAt,
       funnel: funnelOf(groups),
       places: placesOf(groups),
+      completions,
     });
   };
 }

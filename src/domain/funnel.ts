@@ -94,7 +94,7 @@ function meaningOf(group: PlaceGroup) {
   return PLACE_MEANINGS[placeName(group.place)];
 }
 
-function shareOf(groups: readonly PlaceGroup[]): Share {
+export function shareOf(groups: readonly PlaceGroup[]): Share {
   let rows = 0;
   let cents = 0n;
   for (const group of groups) {

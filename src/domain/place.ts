@@ -64,6 +64,12 @@ export const PLACE_MEANINGS: Readonly<Record<PlaceName, PlaceMeaning>> = {
   CANCELLED: { reached: 'unlocked', kind: 'exception' },
 };
 
+/** COV-4: rows that had failed go on again, and so their push is under way once more. */
+export function isReopening(move: { readonly from: readonly PlaceName[]; readonly to: PlaceName }): boolean {
+  const isUnderWay = PLACE_MEANINGS[move.to].kind === 'under way';
+  return isUnderWay && move.from.some((place) => PLACE_MEANINGS[place].kind === 'exception');
+}
+
 const PLACE_NAMES = new Map<number, PlaceName>(
   Object.entries(Place).map(([name, value]) => [value, name as PlaceName]),
 );

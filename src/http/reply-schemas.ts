@@ -96,6 +96,15 @@ export const coverageSchema = z.strictObject({
   expiresAt: instant,
   funnel: z.array(funnelStep),
   places: z.array(z.strictObject({ place, ...share })),
+  completions: z.array(
+    z.strictObject({
+      number: z.int().min(1),
+      state: z.enum(['COMPLETE', 'COMPLETE_WITH_EXCEPTIONS']),
+      at: instant,
+      ...share,
+      exceptions: z.strictObject(share),
+    }),
+  ),
 });
 
 export const rowTracesSchema = z.strictObject({

@@ -1,7 +1,7 @@
 /**
  * Accepting a push: one transaction, or no 202 (ING-6).
  *
- * Writes: identity → push → rows and places → station tasks → the push's accept number, which is the last write.
+ * Writes: push, open → identity → rows and places → station tasks → the push's accept number, which is the last write.
  * After the commit the partner's station stage is woken. Rows are numbered by station and month, so that a station's
  * lie together; receipts keep the request's order.
  */
@@ -10,6 +10,7 @@ import type { PushAmounts, PushCode, PushCounts } from '../domain/push-outcome.t
 import type { StationValues } from '../domain/pushed-fields.ts';
 import { readRowLine } from '../domain/row-line.ts';
 import { BusyError } from '../errors.ts';
+import { openPushes } from '../store/open-pushes.ts';
 import {
   insertIdentity,
   lockIdentity,
@@ -82,6 +83,7 @@ async function writePush(tx: Transaction, acceptance: Acceptance, replaces: bool
     stationCount: namedCount,
     ignoredFieldCount: push.ignoredFieldCount,
   });
+  await openPushes(tx, [pushId]);
   await keepIdentity(tx, acceptance, pushId, replaces);
   await writeRows(tx, acceptance, pushId);
   await acceptTasks(

@@ -115,6 +115,11 @@ function createObserver(registry: Registry, onTrouble: MetricsOptions['onTrouble
   const kicks = counter('kicks_total', 'Wakes after a commit', ['stage', 'outcome']);
   const found = counter('scan_finds_total', 'Slots woken by the scan', []);
   const dead = counter('scan_dead_slots_total', 'Dead slots found by the scan', []);
+  const completions = counter(
+    'push_completions_total',
+    'Pushes found complete, again or for the first time',
+    ['state'],
+  );
   const scans = new Histogram({
     name: 'rooftally_scan_seconds',
     help: 'Time of a scan for due work',
@@ -144,6 +149,7 @@ function createObserver(registry: Registry, onTrouble: MetricsOptions['onTrouble
       dead.inc(deadSlots);
       scans.observe(tookMs / 1000);
     },
+    completed: (state) => completions.inc({ state }),
     trouble: onTrouble,
   };
 }

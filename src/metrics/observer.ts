@@ -23,6 +23,8 @@ export interface Observer {
   conflict(): void;
   kicked(stage: StageName, outcome: 'sent' | 'failed' | 'off'): void;
   scanned(found: number, dead: number, tookMs: number): void;
+  /** A push was found complete, for the first time or again (COV-4). */
+  completed(state: 'COMPLETE' | 'COMPLETE_WITH_EXCEPTIONS'): void;
   /** Something that should not fail did, and the work goes on. */
   trouble(where: string, error: unknown): void;
 }
@@ -38,5 +40,6 @@ export const silentObserver: Observer = {
   conflict() {},
   kicked() {},
   scanned() {},
+  completed() {},
   trouble() {},
 };

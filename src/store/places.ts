@@ -2,7 +2,8 @@
  * Moving pushed rows from place to place (COV-2): one set-based statement each, in the transaction that makes it true.
  * Every statement names the places that it moves from, so a row is never taken out of an end it has reached.
  */
-import { type FunnelStage, funnelStageNumber, Place, type PlaceName } from '../domain/place.ts';
+import { type FunnelStage, funnelStageNumber, isReopening, Place, type PlaceName } from '../domain/place.ts';
+import { openPushes, openPushesThatWaitFor } from './open-pushes.ts';
 import { inRanges, type RowRange } from './row-ranges.ts';
 import type { Sql } from './sql.ts';
 import { ACCEPTED_ROWS, ITS_ACCOUNT, ITS_BILL } from './station-units.ts';
@@ -53,12 +54,17 @@ function fromPlaces(move: PlaceMove): string {
 }
 
 /** Of whole ranges: what became of a station's rows when its task halted or goes on again. */
-export async function moveRanges(sql: Sql, ranges: readonly RowRange[], move: PlaceMove): Promise<number> {
+export async function moveRanges(sql: Sql, ranges: readonly RowRange[], move: PlaceMove): Promise<void> {
   const where = inRanges('w', ranges);
-  return sql.change(
+  const moved = await sql.change(
     `UPDATE pushed_row_place w SET ${setClause(move)} WHERE ${where.condition} AND ${fromPlaces(move)}`,
     [move.reason, ...where.values],
   );
+  if (moved > 0 && isReopening(move))
+    await openPushes(
+      sql,
+      ranges.map((range) => range.pushId),
+    );
 }
 
 /** Of single rows of one push. */
@@ -67,12 +73,13 @@ export async function moveRows(
   pushId: string,
   rowNos: readonly number[],
   move: PlaceMove,
-): Promise<number> {
-  if (rowNos.length === 0) return 0;
-  return sql.change(
+): Promise<void> {
+  if (rowNos.length === 0) return;
+  const moved = await sql.change(
     `UPDATE pushed_row_place SET ${setClause(move)} WHERE push_id = ? AND row_no IN (?) AND ${fromPlaces(move)}`,
     [move.reason, pushId, rowNos],
   );
+  if (moved > 0 && isReopening(move)) await openPushes(sql, [pushId]);
 }
 
 /** A row together with what it became. */
@@ -166,8 +173,9 @@ export async function endSnapshotRows(
 
 /** Rows that wait for a snapshot task, when it halts or goes on again. */
 export async function moveSnapshotWaiters(sql: Sql, taskId: string, move: PlaceMove): Promise<void> {
-  await sql.change(
+  const moved = await sql.change(
     `UPDATE pushed_row_place SET ${setClause(move)} WHERE snapshot_task_id = ? AND ${fromPlaces(move)}`,
     [move.reason, taskId],
   );
+  if (moved > 0 && isReopening(move)) await openPushesThatWaitFor(sql, taskId);
 }

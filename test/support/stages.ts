@@ -12,6 +12,7 @@ import { routeOf } from '../../queues/route.ts';
 import { Place, placeName } from '../../src/domain/place.ts';
 import type { StageName } from '../../src/domain/stage.ts';
 import type { LeaseOptions } from '../../src/leases/lease.ts';
+import { openPushes } from '../../src/store/open-pushes.ts';
 import { takeAcceptNo } from '../../src/store/pushes.ts';
 import type { SlotRight } from '../../src/store/slots.ts';
 import type { Sql, SqlValue } from '../../src/store/sql.ts';
@@ -135,7 +136,7 @@ export function bill(billYearMonth: string, columns: Columns = {}): Columns {
   };
 }
 
-/** What ING-6 leaves: push, rows in STATION_PENDING, a task a station, an accept number, in one commit. */
+/** What ING-6 leaves: push, open, rows in STATION_PENDING, a task a station, an accept number, in one commit. */
 export async function acceptPush(
   store: Store,
   partnerOrgId: string,
@@ -154,6 +155,7 @@ export async function acceptPush(
       accepted_count: rowCount,
       expires_at: '2099-01-01',
     });
+    await openPushes(tx, [pushId]);
     const ranges = await insertAcceptedRows(tx, pushId, stations);
     const route = routeOf('bill-station');
     const tasks = await acceptTasks(

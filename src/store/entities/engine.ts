@@ -102,6 +102,18 @@ export const StageControl = defineEntity({
   },
 });
 
+/** A job of the scheduler that people may hold, as they hold stages (RET-1). */
+export const JobControl = defineEntity({
+  name: 'JobControl',
+  tableName: 'job_control',
+  properties: {
+    name: text(32).primary(),
+    paused: flag(),
+    updatedBy: text(80).nullable(),
+    updateTime: createdAt(),
+  },
+});
+
 /** ENG-14: a request is a row of its own, because the worker holds the task row locked. */
 export const TaskStopRequest = defineEntity({
   name: 'TaskStopRequest',

@@ -17,7 +17,10 @@ import {
 export const Push = defineEntity({
   name: 'Push',
   tableName: 'partner_push',
-  indexes: [{ name: 'idx_push_partner', properties: ['partnerOrgId', 'acceptNo'] }],
+  indexes: [
+    { name: 'idx_push_partner', properties: ['partnerOrgId', 'acceptNo'] },
+    { name: 'idx_push_retention', properties: ['rowsRemovedAt', 'expiresAt', 'pushId'] },
+  ],
   properties: {
     pushId: id().primary(),
     partnerOrgId: id(),
@@ -36,6 +39,36 @@ export const Push = defineEntity({
     ignoredFieldCount: counter(),
     acceptedAt: createdAt(),
     expiresAt: instant(),
+    /** RET-1: what its rows had come to when their removal began, and when that was. */
+    keptCoverage: json().nullable(),
+    retiredAt: instant().nullable(),
+    rowsRemovedAt: instant().nullable(),
+  },
+});
+
+/** COV-4: a push that was not found complete since it was accepted or reopened; the row at which it was last seen waiting. */
+export const OpenPush = defineEntity({
+  name: 'OpenPush',
+  tableName: 'open_push',
+  properties: {
+    pushId: id().primary().autoincrement(false),
+    waitsForRow: p.integer().unsigned().default(0),
+  },
+});
+
+/** COV-4: the how-manieth time a push was found complete, and what it had come to. */
+export const PushCompletion = defineEntity({
+  name: 'PushCompletion',
+  tableName: 'push_completion',
+  properties: {
+    pushId: id().primary(),
+    completionNo: p.integer().unsigned().primary(),
+    state: text(24),
+    rowCount: p.integer(),
+    amount: sumOfMoney(),
+    exceptionCount: p.integer(),
+    exceptionAmount: sumOfMoney(),
+    completedAt: instant(),
   },
 });
 

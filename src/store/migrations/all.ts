@@ -3,10 +3,12 @@ import { Migration20261130PushChain } from './20261130-push-chain.ts';
 import { Migration20261201Payment } from './20261201-payment.ts';
 import { Migration20261202ClaimsWithoutProgress } from './20261202-claims-without-progress.ts';
 import { Migration20261203WideSums } from './20261203-wide-sums.ts';
+import { Migration20261207CompletionsAndRetention } from './20261207-completions-and-retention.ts';
 
 export const migrations = [
   Migration20261130PushChain,
   Migration20261201Payment,
   Migration20261202ClaimsWithoutProgress,
   Migration20261203WideSums,
+  Migration20261207CompletionsAndRetention,
 ];
