@@ -4,13 +4,14 @@
  * Reads: version, order, session. Writes: bill locks, batch, progress; at the end of an invalid REVISE version and session.
  * Hands on: invalidated sessions, to be cleaned up. Guarded by: slot, task row, version row.
  */
-import { type LockReleaseIdentity, readIdentity } from '../src/domain/lock-release.ts';
+import { type LockReleaseIdentity, readIdentity, releasedStatuses } from '../src/domain/lock-release.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import { Failure, FencedOutError } from '../src/errors.ts';
 import { acceptSessionCleanup } from '../src/payment/accept-session-cleanup.ts';
 import {
   countLocks,
   failBatch,
+  findReleaseVersion,
   finishBatchIfOwned,
   lockReleaseBatch,
   type ReleaseBatch,
@@ -130,13 +131,35 @@ function succeeded({ identity, version }: ReleaseContext, progress: ReleaseProgr
 /** LCK-22: batches that are committed stay; the batch's failure is written with the task's, or it would be lost with B. */
 async function onFailure(tx: Transaction, task: ClaimedTask, failure: Failure): Promise<Ending> {
   const batch = await findBatch(tx, task);
-  if (batch !== null && !(await isBatchTaken(tx, task, batch)))
+  if (batch !== null && (await concernsBatch(tx, task, batch)))
     await failBatch(tx, batch.id, { taskId: task.id, attempt: task.runningAttempt }, failure);
   if (failure.code === LOCKS_LEFT) {
     const now = await lockTask(tx, task);
     await recordProgressIfRunning(tx, task, fromTheStart(progressOf(now)));
   }
   return { kind: 'failed', failure };
+}
+
+/**
+ * Not a batch that another run is working on. One that an earlier reason brought to DONE is over for that reason only
+ * (LCK-18): where this one has locks left, the batch was its to work on, whether or not it got as far as starting it
+ * (that has rolled back). Where none are left, the failure was about something else, the closing out for example, and
+ * DONE is what the batch is.
+ */
+async function concernsBatch(tx: Transaction, task: TaskRow, batch: ReleaseBatch): Promise<boolean> {
+  if (await isBatchTaken(tx, task, batch)) return false;
+  return batch.status !== 'DONE' || (await hasLocksLeft(tx, task));
+}
+
+/** The batch's row is locked: no release of the version can free any meanwhile. */
+async function hasLocksLeft(tx: Transaction, task: TaskRow): Promise<boolean> {
+  const read = readIdentity(task);
+  if ('fault' in read) return false;
+  const { paymentOrderVersionId, lockReleaseReason, orderBillIds } = read.identity;
+  const version = await findReleaseVersion(tx, paymentOrderVersionId);
+  if (version === null) return false;
+  const statuses = releasedStatuses(lockReleaseReason);
+  return (await countLocks(tx, { version, statuses, orderBillIds })) > 0;
 }
 
 /** Cancelled, or crashed too often: what it leaves RUNNING is not under way any more, and another reason may take it up. */

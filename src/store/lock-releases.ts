@@ -20,20 +20,24 @@ export interface LockedVersion {
   readonly orderCreateUserId: string | null;
 }
 
+const VERSION = `SELECT v.id versionId, v.payment_order_id paymentOrderId, v.session_id sessionId, v.submit_attempt submitAttempt,
+        v.target_data_version targetDataVersion, v.version_build_status versionStatus, o.id orderId,
+        o.current_publish_version currentPublishVersion, o.create_user_id orderCreateUserId
+   FROM fi_resident_income_payment_order_version v
+   LEFT JOIN fi_resident_income_payment_order o ON o.id = v.payment_order_id
+  WHERE v.id = ?`;
+
 /**
  * LCK-16: publishing locks the same version row, so that neither passes the other; with a subquery in the UPDATE alone a
  * version was published while its locks were released. Version first, then order (ENG-17).
  */
 export async function lockVersion(sql: Sql, versionId: string): Promise<LockedVersion | null> {
-  return sql.maybeOne<LockedVersion>(
-    `SELECT v.id versionId, v.payment_order_id paymentOrderId, v.session_id sessionId, v.submit_attempt submitAttempt,
-            v.target_data_version targetDataVersion, v.version_build_status versionStatus, o.id orderId,
-            o.current_publish_version currentPublishVersion, o.create_user_id orderCreateUserId
-       FROM fi_resident_income_payment_order_version v
-       LEFT JOIN fi_resident_income_payment_order o ON o.id = v.payment_order_id
-      WHERE v.id = ? FOR UPDATE`,
-    [versionId],
-  );
+  return sql.maybeOne<LockedVersion>(`${VERSION} FOR UPDATE`, [versionId]);
+}
+
+/** For what never changes of it: whose its locks are (LCK-14). */
+export async function findReleaseVersion(sql: Sql, versionId: string): Promise<LockedVersion | null> {
+  return sql.maybeOne<LockedVersion>(VERSION, [versionId]);
 }
 
 /** LCK-13, read anew: the order points at the version, or the version says so itself. */
@@ -148,8 +152,8 @@ export async function finishBatchIfOwned(sql: Sql, batchId: string, owner: Batch
 }
 
 /**
- * LCK-22: the failure of the run that has or wanted the batch. A batch that is over keeps its end, and one that another
- * run is working on is that one's. Its retry columns schedule nothing.
+ * LCK-22: the failure of the run that has or wanted the batch. Which batch that is, the caller has decided under its
+ * row; one that is CANCELLED keeps its end. Its retry columns schedule nothing.
  */
 export async function failBatch(
   sql: Sql,
@@ -161,7 +165,7 @@ export async function failBatch(
     `UPDATE selection_submit_batch
         SET batch_status = 'FAILED', owner_task_id = ?, owner_attempt = ?, last_error_code = ?,
             last_error_message = ?, retry_count = retry_count + 1, update_time = NOW(3)
-      WHERE id = ? AND batch_status IN ('INIT', 'RUNNING', 'FAILED')`,
+      WHERE id = ? AND batch_status <> 'CANCELLED'`,
     [run.taskId, run.attempt, failure.code.slice(0, 40), failure.message.slice(0, 1000), batchId],
   );
 }

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { dueInMs, readTask, statusOf } from '../support/engine.ts';
-import { lockStatuses, makeLocks, makeSubmit, readBatch } from '../support/payment-factory.ts';
+import {
+  lockStatuses,
+  type MadeSubmit,
+  makeLocks,
+  makeRevise,
+  makeSubmit,
+  readBatch,
+} from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
 
 const MINUTE_MS = 60_000;
@@ -227,5 +234,75 @@ describe('lock release: failures', () => {
     await dueNow(code);
     await makeWorker(store).work();
     expect((await readTask(store, code)).result).to.deep.include({ releasedCount: 3, batchCount: 3 });
+  });
+
+  describe('on a batch that an earlier reason has brought to DONE', () => {
+    /** BUILD_FAILED has released what was RESERVED; the ACTIVE locks are left to another reason. */
+    const makeDone = async (active: number) => {
+      const { store } = testStore;
+      const submit = await makeRevise(store, { session: { status: 'SUBMITTING' } });
+      const reserved = await makeLocks(store, submit, 2);
+      const ids = active === 0 ? [] : await makeLocks(store, submit, active, { lock_status: 'ACTIVE' });
+      await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      expect((await readBatch(store, submit.versionId)).status).to.equal('DONE');
+      return { submit, ids, last: ids.at(-1) ?? reserved.at(-1)! };
+    };
+    const goesOn = async (code: string, submit: MadeSubmit) => {
+      await dueNow(code);
+      await makeWorker(testStore.store).work();
+      expect(await statusOf(testStore.store, code)).to.equal('SUCCESS');
+      expect(await readBatch(testStore.store, submit.versionId)).to.deep.include({
+        status: 'DONE',
+        lastErrorCode: null,
+      });
+    };
+
+    it('LCK-22 LCK-18 the failure of a later reason is written on it where locks are left', async () => {
+      const { store } = testStore;
+      const { submit, ids } = await makeDone(2);
+      const code = await makeRelease(store, submit, 'COMPENSATION_RELEASE');
+      await store.change(
+        `CREATE TRIGGER refuse_one BEFORE UPDATE ON fi_resident_income_payment_bill_lock FOR EACH ROW
+           BEGIN IF NEW.id = ${ids[1]} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'this one breaks'; END IF; END`,
+      );
+      try {
+        await makeWorker(store).work();
+      } finally {
+        await store.change('DROP TRIGGER refuse_one');
+      }
+      const task = await readTask(store, code);
+      expect(task).to.deep.include({ status: 3, retryCount: 1 });
+      expect(await readBatch(store, submit.versionId)).to.deep.include({
+        status: 'FAILED',
+        ownerTaskId: task.id,
+        ownerAttempt: 1,
+        lastErrorCode: task.errorCode,
+      });
+      await goesOn(code, submit);
+    });
+
+    it('LCK-22 LCK-18 a count that finds locks behind the cursor is its failure too', async () => {
+      const { store } = testStore;
+      const { submit, last } = await makeDone(1);
+      const result = JSON.stringify({ cursor: last, releasedCount: 0, batchCount: 0 });
+      const code = await makeRelease(store, submit, 'COMPENSATION_RELEASE', { result });
+      await makeWorker(store).work();
+      expect(await readBatch(store, submit.versionId)).to.deep.include({
+        status: 'FAILED',
+        lastErrorCode: 'LOCKS_LEFT',
+      });
+      await goesOn(code, submit);
+    });
+
+    it('LCK-22 LCK-18 a failure about something else leaves it DONE where nothing is left', async () => {
+      const { store } = testStore;
+      const { submit } = await makeDone(0);
+      const done = await readBatch(store, submit.versionId);
+      const code = await makeRelease(store, submit, 'INVALID_REVISE_SESSION');
+      await makeWorker(store).work();
+      expect(await readTask(store, code)).to.deep.include({ status: 3, errorCode: 'CLOSEOUT_REFUSED' });
+      expect(await readBatch(store, submit.versionId)).to.deep.equal(done);
+    });
   });
 });
