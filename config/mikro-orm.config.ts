@@ -2,6 +2,7 @@
  * How MikroORM reaches MySQL: entities, checked-in migrations, and what every connection of ours promises
  * (READ COMMITTED, short time-outs, UTC).
  */
+import { connect, type Socket } from 'node:net';
 import { Migrator } from '@mikro-orm/migrations';
 import { defineConfig } from '@mikro-orm/mysql';
 import { entities } from '../src/store/entities/all.ts';
@@ -11,6 +12,12 @@ import { migrations } from '../src/store/migrations/all.ts';
 const WAIT_TIMEOUT_S = 25;
 /** Below the shortest slot lease, so that a mere lock wait is not taken for a crash (ENG-12). */
 const LOCK_WAIT_TIMEOUT_S = 2;
+/**
+ * For the pools of what serves: longer than any statement of theirs takes. A half-open connection (its server gone
+ * without a word) would hold its turn, and the wakes of its slot, until the operating system gives up, a quarter of an
+ * hour later. Migrations may take as long as they take.
+ */
+export const SILENCE_MAX_MS = 60_000;
 /** Idle connections are closed by us before the server does it. */
 const POOL_IDLE_TIMEOUT_MS = 15_000;
 
@@ -21,6 +28,8 @@ export interface DatabaseOptions {
   readonly waitTimeoutS?: number;
   /** Seconds that a statement waits for a row (ENG-12). Default 2. */
   readonly lockWaitTimeoutS?: number;
+  /** How long a statement may go without a byte from the server. Default: without end. */
+  readonly silenceMaxMs?: number;
 }
 
 export function mikroOrmOptions(options: DatabaseOptions) {
@@ -35,7 +44,12 @@ export function mikroOrmOptions(options: DatabaseOptions) {
     allowGlobalContext: true,
     debug: false,
     pool: { min: 0, max: options.poolMax, idleTimeoutMillis: POOL_IDLE_TIMEOUT_MS },
-    driverOptions: { bigNumberStrings: true, connectTimeout: 10_000, enableKeepAlive: true },
+    driverOptions: {
+      bigNumberStrings: true,
+      connectTimeout: 10_000,
+      enableKeepAlive: true,
+      ...(options.silenceMaxMs === undefined ? {} : { stream: socketsThatEndAfter(options.silenceMaxMs) }),
+    },
     onCreateConnection: (connection) => prepareConnection(connection, options),
     migrations: {
       migrationsList: migrations,
@@ -44,6 +58,22 @@ export function mikroOrmOptions(options: DatabaseOptions) {
       allOrNothing: false,
     },
   });
+}
+
+/** What the driver hands to its `stream` option. */
+interface DriverConnection {
+  readonly config: { readonly host: string; readonly port: number };
+}
+
+/** Sockets that give up a database that says nothing, so that its statement fails and the pool opens another. */
+function socketsThatEndAfter(silenceMaxMs: number) {
+  return ({ config }: DriverConnection): Socket => {
+    const socket = connect({ port: config.port, host: config.host, noDelay: true, keepAlive: true });
+    return socket.setTimeout(silenceMaxMs, () => {
+      const silence = new Error(`The database has said nothing for ${silenceMaxMs / 1000} s`);
+      socket.destroy(Object.assign(silence, { code: 'ETIMEDOUT' }));
+    });
+  };
 }
 
 /** What the ORM's query layer hands to `onCreateConnection`. */

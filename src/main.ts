@@ -13,7 +13,7 @@ import { sessionCleanupActor } from '../actors/session-cleanup.ts';
 import { snapshotActor } from '../actors/snapshot.ts';
 import { stationActor } from '../actors/station.ts';
 import type { Config } from '../config/config.ts';
-import { mikroOrmOptions } from '../config/mikro-orm.config.ts';
+import { mikroOrmOptions, SILENCE_MAX_MS } from '../config/mikro-orm.config.ts';
 import { route, routeOf } from '../queues/route.ts';
 import { Waker } from '../queues/wake.ts';
 import { createControlRouter } from './control/router.ts';
@@ -33,7 +33,7 @@ import { numberCompletions } from './scheduler/number-completions.ts';
 import { scanDueWork } from './scheduler/scan-due-work.ts';
 import { startScheduler } from './scheduler/scheduler.ts';
 import { listLatestResults } from './store/inspections.ts';
-import { closeStore, migrate, openStore } from './store/open-store.ts';
+import { closeStore, MIGRATION_CONNECTIONS, migrate, openStore } from './store/open-store.ts';
 import { checkDatabase } from './store/schema-check.ts';
 import { listStageFigures } from './store/task-figures.ts';
 import type { Store } from './store/transaction.ts';
@@ -90,6 +90,17 @@ interface Parts {
   readonly engine: Engine;
 }
 
+/** On connections of its own, whose statements may take as long as a large table needs. */
+async function migrateFirst({ databaseUrl }: Config, log: Logger): Promise<void> {
+  const options = mikroOrmOptions({ databaseUrl, poolMax: MIGRATION_CONNECTIONS });
+  const store = await openStore(options, {}, { patienceMs: DATABASE_PATIENCE_MS });
+  try {
+    for (const name of await migrate(store)) log.info({ migration: name }, 'migrated');
+  } finally {
+    await closeStore(store);
+  }
+}
+
 /** Where everything starts at once, as long as Redis is waited for. */
 const DATABASE_PATIENCE_MS = 15_000;
 
@@ -100,16 +111,19 @@ async function openParts(config: Config, log: Logger, stopping: AbortSignal, und
   await checkRedis(redis);
 
   let metrics: Metrics | null = null;
+  await migrateFirst(config, log);
   const store = await openStore(
-    mikroOrmOptions({ databaseUrl: config.databaseUrl, poolMax: config.databasePoolMax }),
+    mikroOrmOptions({
+      databaseUrl: config.databaseUrl,
+      poolMax: config.databasePoolMax,
+      silenceMaxMs: SILENCE_MAX_MS,
+    }),
     {
       onConflict: () => metrics?.observer.conflict(),
       onAfterCommitError: (error) => trouble('after a commit', error),
     },
-    { patienceMs: DATABASE_PATIENCE_MS },
   );
   undo.push({ what: 'database', step: () => closeStore(store) });
-  for (const name of await migrate(store)) log.info({ migration: name }, 'migrated');
   await checkDatabase(store);
 
   metrics = createMetrics({ readOpenTasks: () => readOpenTasks(store), onTrouble: trouble });

@@ -17,7 +17,8 @@ export function openRedis(
   const redis = new Redis(url, {
     maxRetriesPerRequest: kind === 'blocking' ? null : 1,
     enableOfflineQueue: kind === 'blocking',
-    ...(kind === 'prompt' ? { commandTimeout: COMMAND_TIMEOUT_MS } : {}),
+    // A half-open connection answers nothing for ever: the socket is given up with the command, and another opened.
+    ...(kind === 'prompt' ? { commandTimeout: COMMAND_TIMEOUT_MS, socketTimeout: COMMAND_TIMEOUT_MS } : {}),
     retryStrategy: (times) => Math.min(RECONNECT_MAX_MS, 50 * times),
   });
   redis.on('error', onError);

@@ -69,7 +69,7 @@ export async function closeStore(store: Store): Promise<void> {
 const MIGRATION_LOCK = 'rooftally-migration';
 const MIGRATION_LOCK_WAIT_S = 300;
 /** One connection holds the lock, another migrates; with one alone the second would be waited for without end. */
-const MIGRATION_CONNECTIONS = 2;
+export const MIGRATION_CONNECTIONS = 2;
 /** The session that holds the lock is silent while another migrates; the server must not end it. */
 const MIGRATION_SESSION_S = 3600;
 

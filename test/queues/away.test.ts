@@ -179,4 +179,46 @@ describe('queues: while Redis or the database is away', () => {
     });
     expect(made.observed.of('trouble').map(([where]) => where)).to.include('the workers’ Redis');
   });
+
+  it('ENG-11 ENG-13 a database that goes silent in the middle of a turn costs neither attempt nor crash', async () => {
+    line = await openLine(testStore.databaseUrl);
+    bull = await openBull();
+    behindLine = await MikroORM.init({
+      ...mikroOrmOptions({ databaseUrl: line.url, poolMax: 4, silenceMaxMs: 500, waitTimeoutS: 1 }),
+      logger: () => {},
+    });
+    const silentLine = line;
+    const made = makeEngine(new Store(behindLine), { wake: bull.waker });
+    await makeTasks(store, ['a', 'b']);
+    made.toy.script('a', async () => {
+      if (made.toy.calls.length === 1) silentLine.silence();
+    });
+    bull.run(made);
+    // The session holds its rows until the server ends it; then the slot is given back, and woken as the scan would.
+    await eventually(
+      'both are done',
+      async () => {
+        await bull.waker.wakeSlot(slotOf());
+        return (await effectKeys(store)).length === 2;
+      },
+      { deadlineMs: 20_000 },
+    );
+    await statusIs('b', 2);
+    for (const code of ['a', 'b'])
+      expect(await readTask(store, code)).to.include({ retryCount: 0, crashCount: 0 });
+  });
+
+  it('ENG-7 kicks find their way again by themselves after their connection was half-open', async () => {
+    line = await openLine(requireRedisUrl());
+    bull = await openBull(line.url, requireRedisUrl());
+    line.silence();
+    await eventually(
+      'a kick is sent',
+      () => {
+        bull.waker.kick(STAGE, PARTNER);
+        return bull.kicks.includes(`${STAGE} sent`);
+      },
+      { everyMs: 100, deadlineMs: 20_000 },
+    );
+  });
 });
