@@ -31,7 +31,8 @@ export async function lockSnapshotTasks(sql: Sql, codes: readonly string[]): Pro
 
 /**
  * One generation more and these months; PENDING with retry 0, no error, due now, unless RUNNING, which is left running
- * and will find that it was asked again (SNP-2). A cancelled one is never revived here.
+ * and will find that it was asked again (SNP-2); the crashes of that run do not count against the newer request. A
+ * cancelled one is never revived here.
  */
 export async function renewSnapshotTasks(
   sql: Sql,
@@ -44,7 +45,7 @@ export async function renewSnapshotTasks(
     `UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT UNSIGNED PATH '$[0]', task_data JSON PATH '$[1]')) v
        STRAIGHT_JOIN fi_async_task t ON t.id = v.id
         SET t.request_generation = t.request_generation + 1, t.task_data = v.task_data,
-            t.retry_count = IF(t.status = 1, t.retry_count, 0), t.crash_count = IF(t.status = 1, t.crash_count, 0),
+            t.retry_count = IF(t.status = 1, t.retry_count, 0), t.crash_count = 0,
             t.claims_without_progress = IF(t.status = 1, t.claims_without_progress, 0),
             t.error_code = IF(t.status = 1, t.error_code, NULL), t.error_message = IF(t.status = 1, t.error_message, NULL),
             t.next_execute_time = IF(t.status = 1, t.next_execute_time, NOW(3)),

@@ -249,6 +249,22 @@ describe('actors: snapshot', () => {
       });
     }
 
+    it('SNP-2 ENG-11 a third crash after it was asked again takes the newer request with it no more than a failure does', async () => {
+      const world = await makeWorld(['2026-01']);
+      const made = await refreshed(world, [bill('2026-01')]);
+      await set(world, 'crash_count = 2');
+      await claim(stages, STAGE, world.partnerOrgId);
+      await ask(world, ['2026-01']);
+      // The claimer dies: its slot runs out, and whoever takes it gives back what it had.
+      await store.change(
+        'UPDATE stage_slot SET lease_end = SYSDATE(3) WHERE stage = ? AND partner_org_id = ? AND slot_no = 1',
+        [STAGE, world.partnerOrgId],
+      );
+      await turn(world);
+      expect(await taskOf(world)).to.include({ status: 2, requestGeneration: 2, errorCode: null });
+      expect(await placesByRow(store, made.pushId)).to.deep.equal(['CURRENT']);
+    });
+
     it('SNP-2 ENG-13 a run that breaks and was not asked again is an ordinary failure', async () => {
       const world = await makeWorld(['2026-01']);
       const made = await refreshed(world, [bill('2026-01')]);
