@@ -2,6 +2,7 @@
  * The only reader of the environment. The result is frozen; all faults are named in one error,
  * so that an operator mends them in one go.
  */
+import { createSecretKey } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 
@@ -55,7 +56,30 @@ const environmentSchema = z.object({
   ROOFTALLY_PUSH_RATE_PER_MINUTE: positive(600),
   ROOFTALLY_SPOOL_DIR: z.string().optional(),
   ROOFTALLY_IDENTITY_DAYS: positive(90),
+  ROOFTALLY_SECRET_KEYS: secretKeys().optional(),
+  ROOFTALLY_SIGNATURE_WINDOW_MS: positive(300_000),
 });
+
+/** `name:base64` of 32 bytes, several with commas: the first seals, all open. */
+function secretKeys() {
+  const fault = 'must look like 2026a:<base64 of 32 bytes>, several with commas, each name once';
+  return z.string().transform((text, context) => {
+    const keys = text.split(',').map((part) => {
+      const [, name, secret] = /^([a-z0-9-]{1,16}):([A-Za-z0-9+/]{43}=)$/.exec(part.trim()) ?? [];
+      return { name, secret };
+    });
+    const names = new Set(keys.map(({ name }) => name));
+    if (names.has(undefined) || names.size < keys.length) {
+      // The text is a secret: it is not repeated.
+      context.addIssue({ code: 'custom', message: fault });
+      return z.NEVER;
+    }
+    return keys.map(({ name, secret }) => ({
+      name: name!,
+      key: createSecretKey(Buffer.from(secret!, 'base64')),
+    }));
+  });
+}
 
 export type Config = Readonly<ReturnType<typeof shape>>;
 
@@ -119,6 +143,7 @@ function shape(env: z.infer<typeof environmentSchema>) {
       spoolDir: env.ROOFTALLY_SPOOL_DIR,
       identityDays: env.ROOFTALLY_IDENTITY_DAYS,
     },
+    signing: { secretKeys: env.ROOFTALLY_SECRET_KEYS ?? [], windowMs: env.ROOFTALLY_SIGNATURE_WINDOW_MS },
   };
 }
 

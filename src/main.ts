@@ -27,6 +27,7 @@ import { registerInspection } from './metrics/inspection.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { metricsHandler } from './metrics/scrape.ts';
 import { findInvalidSessions } from './scheduler/find-invalid-sessions.ts';
+import { forgetNonces } from './scheduler/forget-nonces.ts';
 import { inspectRegularly } from './scheduler/inspect.ts';
 import { keepSlots } from './scheduler/keep-slots.ts';
 import { numberCompletions } from './scheduler/number-completions.ts';
@@ -197,7 +198,14 @@ function startScan(config: Config, { engine, store }: Parts, log: Logger, undo: 
   });
   const scheduler = startScheduler(engine, {
     leaseMs: leaderLeaseMs,
-    jobs: [keepSlots(), scanDueWork(scanIntervalMs), completions, findInvalidSessions(), inspection],
+    jobs: [
+      keepSlots(),
+      scanDueWork(scanIntervalMs),
+      completions,
+      findInvalidSessions(),
+      forgetNonces(),
+      inspection,
+    ],
   });
   undo.push({ what: 'scheduler', step: () => scheduler.stop() });
 }
@@ -217,6 +225,7 @@ async function startHttp(
         redis,
         kick: waker,
         limits: config.ingest,
+        signing: config.signing,
         mounts: [scrape, controlPlane(config, engine, waker)],
       })
     : createOpsApp({ log, store, redis, mounts: [scrape] });
@@ -233,6 +242,7 @@ function controlPlane(config: Config, engine: Engine, waker: Waker): Mount {
   const handler = createControlRouter({
     engine,
     adminToken: config.http.adminToken,
+    secretKeys: config.signing.secretKeys,
     boardQueues: waker.queues,
     inspection: {
       rules,

@@ -24,6 +24,7 @@ export function credentialView(key: PartnerKeyRow) {
     id: key.id,
     label: key.label,
     live: key.live,
+    signing: key.signing,
     createTime: isoInstant(key.createTime),
     revokedAt: instantOrNull(key.revokedAt),
   };

@@ -44,6 +44,6 @@ async function revoke(
   return key;
 }
 
-function noSuchKey(id: string): Problem {
+export function noSuchKey(id: string): Problem {
   return new Problem(404, 'NO_SUCH_CREDENTIAL', `This partner has no key with the id ${id.slice(0, 40)}.`);
 }

@@ -1,11 +1,13 @@
 /** The control plane, mounted at `/admin`: what operators may see and do, all of it behind the sign-in. */
 import { type RequestHandler, Router } from 'express';
 import type { Waker } from '../../queues/wake.ts';
+import type { SecretKey } from '../http/secret-box.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { AdminToken } from './admin-token.ts';
 import { authenticateOperator, refuseWithoutToken } from './authenticate.ts';
 import { boardRouter } from './board.ts';
 import { changePartner } from './change-partner.ts';
+import { changeSigning } from './change-signing.ts';
 import { createCredential } from './create-credential.ts';
 import { createPartner } from './create-partner.ts';
 import { createSnapshotsRoute } from './create-snapshots.ts';
@@ -43,6 +45,8 @@ export interface ControlDependencies {
   readonly engine: Engine;
   /** Undefined: the control plane refuses everything. */
   readonly adminToken: string | undefined;
+  /** Left out or none: no key with a signing secret can be made (ING-10). */
+  readonly secretKeys?: readonly SecretKey[];
   /** The queues of the stages, for the board. */
   readonly boardQueues: Waker['queues'];
   /** Where a sign-in leads that nobody was sent to; the board unless said otherwise. */
@@ -94,7 +98,8 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/partners/:partnerOrgId', showPartner(store));
   router.put('/partners/:partnerOrgId', changePartner(engine));
   router.get('/partners/:partnerOrgId/credentials', listCredentials(store));
-  router.post('/partners/:partnerOrgId/credentials', createCredential(store));
+  router.post('/partners/:partnerOrgId/credentials', createCredential(store, needs.secretKeys ?? []));
+  router.post('/partners/:partnerOrgId/credentials/:id/signing', changeSigning(store));
   router.post('/partners/:partnerOrgId/credentials/:id/revoke', revokeCredential(store));
   router.get('/station-mappings', listStationMappingsRoute(store));
   router.post('/station-mappings', putStationMapping(store));

@@ -9,10 +9,12 @@ import { lingerAfterEarlyAnswers } from './linger.ts';
 import { serveOpenApi } from './openapi.ts';
 import { partnerRouter } from './partner-router.ts';
 import { logRequests } from './request-log.ts';
+import type { SigningSettings } from './verify-signature.ts';
 
 export interface AppDependencies extends IngestDependencies {
   readonly log: Logger;
   readonly redis: Pingable;
+  readonly signing: SigningSettings;
   /** Mounted in this order before the partner API: admin, board, metrics, console. A path of its own for each. */
   readonly mounts?: readonly Mount[];
 }

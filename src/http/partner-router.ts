@@ -9,22 +9,30 @@ import { refuseOtherMethods } from './answer-errors.ts';
 import { authenticatePartner, partnerOf } from './authenticate.ts';
 import { limitConcurrency } from './concurrency-limit.ts';
 import { limitRate } from './rate-limit.ts';
+import { type SigningSettings, verifySignature } from './verify-signature.ts';
 
 /** Of one partner, in this process. */
 const PUSHES_AT_ONCE_MAX = 32;
 
-export function partnerRouter(needs: IngestDependencies): Router {
+export interface PartnerApiDependencies extends IngestDependencies {
+  readonly signing: SigningSettings;
+}
+
+export function partnerRouter(needs: PartnerApiDependencies): Router {
   const router = Router({ caseSensitive: true });
   const partnerKey = (request: Request): string => partnerOf(request).partnerOrgId;
   router.use(authenticatePartner(needs.store));
+  // Before the signature, which spends its nonce: what is refused for its number may be sent again as it is.
+  router.post(
+    '/pushes',
+    limitRate(needs.limits.ratePerMinute, partnerKey),
+    limitConcurrency(PUSHES_AT_ONCE_MAX, partnerKey),
+  );
+  router.use(verifySignature(needs.store, needs.signing));
   router
     .route('/pushes')
     .get(listOwnPushes(needs.store))
-    .post(
-      limitRate(needs.limits.ratePerMinute, partnerKey),
-      limitConcurrency(PUSHES_AT_ONCE_MAX, partnerKey),
-      postPush(needs),
-    )
+    .post(postPush(needs))
     .all(refuseOtherMethods(['GET', 'POST']));
   router
     .route('/pushes/:pushId')

@@ -2,13 +2,17 @@
  * The body goes into a spool file as fast as the sender sends, counted, within a time; no database connection is held
  * meanwhile (ING-7).
  */
-import type { IncomingMessage } from 'node:http';
+import type { Request } from 'express';
 import { Problem } from '../http/problem.ts';
+import { bodyDigestOf } from './body-digest.ts';
 import type { IngestLimits } from './limits.ts';
 import { SpoolFile } from './spool-file.ts';
 
-/** @throws Problem 413 over `bytesMax`, 408 over `receiveTimeoutMs`, 400 if the sender broke off; the stream is left open for the answer */
-export async function receiveBody(request: IncomingMessage, limits: IngestLimits): Promise<SpoolFile> {
+/**
+ * @throws Problem 413 over `bytesMax`, 408 over `receiveTimeoutMs`, 400 if the sender broke off, 400 or 401 if the body is
+ * not the one that was announced; the stream is left open for the answer
+ */
+export async function receiveBody(request: Request, limits: IngestLimits): Promise<SpoolFile> {
   if (Number(request.headers['content-length'] ?? 0) > limits.bytesMax) throw tooManyBytes(limits);
   const spool = await SpoolFile.open(limits.spoolDir);
   try {
@@ -24,8 +28,9 @@ export async function receiveBody(request: IncomingMessage, limits: IngestLimits
  * By events, one chunk at a time: an iterator would keep hold of the stream after a refusal, and what the sender still
  * sends then could not be read away (`linger.ts`).
  */
-async function receiveInto(spool: SpoolFile, request: IncomingMessage, limits: IngestLimits): Promise<void> {
+async function receiveInto(spool: SpoolFile, request: Request, limits: IngestLimits): Promise<void> {
   if (request.destroyed) throw broken(null);
+  const digest = bodyDigestOf(request);
   const received = Promise.withResolvers<void>();
   const timer = setTimeout(() => received.reject(tooSlow(limits)), limits.receiveTimeoutMs);
   const onData = (chunk: Buffer): void => {
@@ -34,15 +39,17 @@ async function receiveInto(spool: SpoolFile, request: IncomingMessage, limits: I
       return;
     }
     request.pause();
+    digest.add(chunk);
     spool.append(chunk).then(() => request.resume(), received.reject);
   };
   const onEnd = (): void => received.resolve();
   const onBroken = (error?: Error): void => received.reject(broken(error));
   request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
-  return received.promise.finally(() => {
+  await received.promise.finally(() => {
     clearTimeout(timer);
     request.off('data', onData).off('end', onEnd).off('close', onBroken);
   });
+  digest.compare();
 }
 
 function broken(cause: unknown): Problem {

@@ -1,4 +1,5 @@
 /** Statements on partners' keys as operators manage them: given out, listed, revoked; the key itself is never kept. */
+import type { Signing } from './credentials.ts';
 import type { Sql } from './sql.ts';
 
 export interface PartnerKeyRow {
@@ -7,6 +8,7 @@ export interface PartnerKeyRow {
   readonly createTime: string;
   readonly revokedAt: string | null;
   readonly live: boolean;
+  readonly signing: Signing;
 }
 
 type StoredKey = Omit<PartnerKeyRow, 'live'> & { readonly live: string };
@@ -15,17 +17,37 @@ type StoredKey = Omit<PartnerKeyRow, 'live'> & { readonly live: string };
 const toKey = (row: StoredKey): PartnerKeyRow => ({ ...row, live: Number(row.live) === 1 });
 
 const COLUMNS = `id, label, create_time createTime, revoked_at revokedAt,
-  (revoked_at IS NULL OR revoked_at > NOW(3)) live`;
+  (revoked_at IS NULL OR revoked_at > NOW(3)) live, signing`;
 
-export async function insertPartnerKey(
+export interface NewPartnerKey {
+  readonly partnerOrgId: string;
+  readonly keyHash: string;
+  readonly label: string;
+  readonly signing: Signing;
+  /** Sealed. */
+  readonly signingSecret: string | null;
+}
+
+export async function insertPartnerKey(sql: Sql, key: NewPartnerKey): Promise<string> {
+  return sql.insert(
+    `INSERT INTO partner_credential (partner_org_id, key_hash, label, signing, signing_secret)
+     VALUES (?, ?, ?, ?, ?)`,
+    [key.partnerOrgId, key.keyHash, key.label, key.signing, key.signingSecret],
+  );
+}
+
+/** Of a live key that has a secret; false: there is none such. */
+export async function changeSigningIfLive(
   sql: Sql,
-  key: { partnerOrgId: string; keyHash: string; label: string },
-): Promise<string> {
-  return sql.insert('INSERT INTO partner_credential (partner_org_id, key_hash, label) VALUES (?, ?, ?)', [
-    key.partnerOrgId,
-    key.keyHash,
-    key.label,
-  ]);
+  key: { partnerOrgId: string; id: string; signing: Exclude<Signing, 'NONE'> },
+): Promise<boolean> {
+  const hit = await sql.change(
+    `UPDATE partner_credential SET signing = ?
+      WHERE id = ? AND partner_org_id = ? AND signing_secret IS NOT NULL
+        AND (revoked_at IS NULL OR revoked_at > NOW(3))`,
+    [key.signing, key.id, key.partnerOrgId],
+  );
+  return hit === 1;
 }
 
 /** Newest first. */
@@ -62,10 +84,10 @@ export async function findPartnerKey(
   return row === null ? null : toKey(row);
 }
 
-/** False: it was revoked already. */
+/** Its signing secret goes with it. False: it was revoked already. */
 export async function revokeKeyIfLive(sql: Sql, partnerOrgId: string, id: string): Promise<boolean> {
   const hit = await sql.change(
-    `UPDATE partner_credential SET revoked_at = NOW(3)
+    `UPDATE partner_credential SET revoked_at = NOW(3), signing_secret = NULL
       WHERE id = ? AND partner_org_id = ? AND (revoked_at IS NULL OR revoked_at > NOW(3))`,
     [id, partnerOrgId],
   );

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { findCredentialOwner } from '../../src/store/credentials.ts';
 import { takeTurn } from '../../src/tasks/take-turn.ts';
@@ -23,11 +23,12 @@ describe('control: partners', () => {
   let testStore: TestStore;
   let plane: ControlPlane;
   let worker: TestEngine;
+  const secretKeys = [{ name: 'a', key: createSecretKey(randomBytes(32)) }];
 
   before(async () => {
     testStore = await openToyStore();
     worker = makeEngine(testStore.store);
-    plane = await startControlPlane({ engine: worker.engine });
+    plane = await startControlPlane({ engine: worker.engine, secretKeys });
   });
   after(async () => {
     await plane.close();
@@ -245,7 +246,7 @@ describe('control: partners', () => {
       const audited = await listAudit(testStore.store);
       expect(JSON.stringify([listed.body, kept, audited])).not.to.contain(body.key.slice(3));
       expect(audited.map(({ action, after }) => [action, after])).to.deep.equal([
-        ['CREDENTIAL_CREATE', { credentialId: body.id, label: 'first' }],
+        ['CREDENTIAL_CREATE', { credentialId: body.id, label: 'first', signing: 'NONE' }],
       ]);
     });
 
@@ -282,6 +283,74 @@ describe('control: partners', () => {
           reason: null,
         },
       ]);
+    });
+
+    it('ING-10 come with a signing secret where it is asked for, shown once and kept sealed', async () => {
+      const { status, body } = await plane.ask('POST', '/partners/70001/credentials', {
+        signing: 'OPTIONAL',
+      });
+      expect(status).to.equal(201);
+      expect(body.signing).to.equal('OPTIONAL');
+      expect(Buffer.from(body.signingSecret, 'base64')).to.have.length(32);
+      expect((await make()).body).not.to.have.property('signingSecret');
+      const listed = await plane.ask('GET', '/partners/70001/credentials');
+      expect(listed.body.items.map((key: { signing: string }) => key.signing)).to.deep.equal([
+        'NONE',
+        'OPTIONAL',
+      ]);
+      const kept = await testStore.store.many<{ signing_secret: string | null }>(
+        'SELECT * FROM partner_credential ORDER BY id',
+      );
+      const audited = await listAudit(testStore.store);
+      expect(JSON.stringify([listed.body, kept, audited])).not.to.contain(body.signingSecret.slice(0, 20));
+      expect(kept.map((row) => row.signing_secret?.split(':', 2))).to.deep.equal([['v1', 'a'], undefined]);
+    });
+
+    it('ING-10 are made to require signatures, and to let them be left out again; each change is in the audit', async () => {
+      const { body } = await plane.ask('POST', '/partners/70001/credentials', {
+        label: 'l',
+        signing: 'OPTIONAL',
+      });
+      await testStore.store.change('DELETE FROM operation_audit');
+      const path = `/partners/70001/credentials/${body.id}/signing`;
+      for (const signing of ['REQUIRED', 'REQUIRED', 'OPTIONAL'])
+        expect((await plane.ask('POST', path, { signing })).body).to.include({ id: body.id, signing });
+      const states = (await listAudit(testStore.store)).map(({ action, before, after }) => [
+        action,
+        before.signing,
+        after.signing,
+      ]);
+      expect(states).to.deep.equal([
+        ['CREDENTIAL_SIGNING', 'OPTIONAL', 'REQUIRED'],
+        ['CREDENTIAL_SIGNING', 'REQUIRED', 'OPTIONAL'],
+      ]);
+    });
+
+    it('ING-10 without a secret, not live, or of another partner cannot be made to sign', async () => {
+      const plain = (await make()).body;
+      const revoked = (await plane.ask('POST', '/partners/70001/credentials', { signing: 'REQUIRED' })).body;
+      await plane.ask('POST', `/partners/70001/credentials/${revoked.id}/revoke`);
+      await makePartner(testStore.store, { partner_org_id: '8' });
+      await testStore.store.change('DELETE FROM operation_audit');
+      const ask = (partnerOrgId: string, id: string, signing = 'REQUIRED') =>
+        plane.ask('POST', `/partners/${partnerOrgId}/credentials/${id}/signing`, { signing });
+      await isRefused(await ask('70001', plain.id), 409, 'NO_SIGNING_SECRET');
+      await isRefused(await ask('70001', revoked.id), 409, 'NO_SIGNING_SECRET');
+      await isRefused(await ask('8', plain.id), 404, 'NO_SUCH_CREDENTIAL');
+      await isRefused(await ask('9', plain.id), 404, 'NO_SUCH_PARTNER');
+      await isRefused(await ask('70001', plain.id, 'NONE'), 400, 'MALFORMED_BODY');
+    });
+
+    it('ING-10 with a signing secret are not made where nothing is configured to keep it with', async () => {
+      const bare = await startControlPlane({ engine: worker.engine });
+      try {
+        const answer = await bare.ask('POST', '/partners/70001/credentials', { signing: 'REQUIRED' });
+        await isRefused(answer, 409, 'SIGNING_NOT_CONFIGURED');
+        expect(answer.body.detail).to.contain('ROOFTALLY_SECRET_KEYS');
+      } finally {
+        await bare.close();
+      }
+      expect((await plane.ask('GET', '/partners/70001/credentials')).body.items).to.deep.equal([]);
     });
 
     it("are not another partner's to revoke, nor made for nobody", async () => {

@@ -4,6 +4,7 @@ import type { StageName } from '../../src/domain/stage.ts';
 import { createApp } from '../../src/http/app.ts';
 import type { Pingable } from '../../src/http/health.ts';
 import { listen } from '../../src/http/server.ts';
+import type { SigningSettings } from '../../src/http/verify-signature.ts';
 import type { IngestLimits } from '../../src/ingest/limits.ts';
 import type { PaymentLockCheck } from '../../src/ingest/payment-lock-check.ts';
 import type { Store } from '../../src/store/transaction.ts';
@@ -50,6 +51,7 @@ export interface PartnerApi {
 }
 
 export interface PartnerApiParts {
+  readonly signing?: SigningSettings;
   readonly limits?: Partial<IngestLimits>;
   readonly lockCheck?: PaymentLockCheck;
   readonly redis?: Pingable;
@@ -63,6 +65,7 @@ export async function startPartnerApi(store: Store, parts: PartnerApiParts = {})
     store,
     kick: { kick: (stage, partnerOrgId) => kicks.push([stage, partnerOrgId]) },
     limits: { ...LIMITS, ...parts.limits },
+    signing: parts.signing ?? { secretKeys: [], windowMs: 300_000 },
     redis: parts.redis ?? { ping: async () => 'PONG' },
     log: pino({ level: 'silent' }),
     ...(parts.lockCheck === undefined ? {} : { lockCheck: parts.lockCheck }),

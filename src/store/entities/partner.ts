@@ -38,6 +38,25 @@ export const PartnerCredential = defineEntity({
     label: text(64),
     createTime: createdAt(),
     revokedAt: instant().nullable(),
+    /** NONE, OPTIONAL, REQUIRED (ING-10). */
+    signing: text(16).default('NONE'),
+    /** The signing secret, encrypted under a key of the configuration. */
+    signingSecret: text(255).nullable(),
+  },
+});
+
+/** A nonce is spent by the one insert that succeeds, before its request is looked at any further (ING-10). */
+export const RequestNonce = defineEntity({
+  name: 'RequestNonce',
+  tableName: 'request_nonce',
+  uniques: [{ name: 'uk_nonce_credential', properties: ['credentialId', 'nonce'] }],
+  indexes: [{ name: 'idx_nonce_expires', properties: ['expiresAt'] }],
+  properties: {
+    id: id().primary(),
+    credentialId: id(),
+    nonce: text(64),
+    /** From here on its signature is too old anyway. */
+    expiresAt: instant(),
   },
 });
 

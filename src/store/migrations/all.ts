@@ -3,6 +3,7 @@ import { Migration20261130PushChain } from './20261130-push-chain.ts';
 import { Migration20261201Payment } from './20261201-payment.ts';
 import { Migration20261202ClaimsWithoutProgress } from './20261202-claims-without-progress.ts';
 import { Migration20261203WideSums } from './20261203-wide-sums.ts';
+import { Migration20261204SignedRequests } from './20261204-signed-requests.ts';
 import { Migration20261207CompletionsAndRetention } from './20261207-completions-and-retention.ts';
 
 export const migrations = [
@@ -10,5 +11,6 @@ export const migrations = [
   Migration20261201Payment,
   Migration20261202ClaimsWithoutProgress,
   Migration20261203WideSums,
+  Migration20261204SignedRequests,
   Migration20261207CompletionsAndRetention,
 ];
