@@ -1,9 +1,10 @@
 /** A client of Rooftally's HTTP API: JSON in, JSON out, and problem documents as errors that say what to do. */
 import { Failure } from '../errors.ts';
+import type { RequestSigner } from './request-signer.ts';
 
 const TIMEOUT_MS = 120_000;
 
-type Content = NonNullable<RequestInit['body']>;
+type Content = string | Blob;
 
 export interface ApiReply<Body> {
   readonly status: number;
@@ -21,10 +22,13 @@ export interface Problem {
 export class ApiClient {
   readonly url: string;
   readonly #token: string;
+  readonly #signer: RequestSigner | null;
 
-  constructor(url: string, token: string) {
+  /** @param signer signs every request */
+  constructor(url: string, token: string, signer: RequestSigner | null = null) {
     this.url = url.replace(/\/+$/, '');
     this.#token = token;
+    this.#signer = signer;
   }
 
   /** @throws ApiError unless the answer is a success */
@@ -47,13 +51,15 @@ export class ApiClient {
     method: string,
     path: string,
     body?: Content,
-    headers: Record<string, string> = {},
+    more: Record<string, string> = {},
   ): Promise<ApiReply<Body>> {
+    const content = body === undefined ? {} : { body };
+    const headers = { authorization: `Bearer ${this.#token}`, accept: 'application/json', ...more };
     const response = await this.#fetch(path, {
       method,
-      headers: { authorization: `Bearer ${this.#token}`, accept: 'application/json', ...headers },
+      headers: (await this.#signer?.sign({ method, url: this.url + path, headers, ...content })) ?? headers,
       signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...(body === undefined ? {} : { body }),
+      ...content,
     });
     const answer = parse(await response.text());
     if (!response.ok) throw new ApiError(`${method} ${path}`, response.status, answer as Problem);

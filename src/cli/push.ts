@@ -17,6 +17,7 @@ export function pushCommand(): Command {
     .argument('<file>')
     .option('--url <url>', 'of the API')
     .option('--key <key>', "the partner's key")
+    .option('--sign <file>', 'sign every request: the answer that the key was made with, as JSON')
     .option('--partner <orgCode>', "one of the demo's partners, instead of a key")
     .option(
       '--identity <key>',

@@ -19,6 +19,7 @@ export function watchCommand(): Command {
     .argument('<pushId>')
     .option('--url <url>', 'of the API')
     .option('--key <key>', "the partner's key")
+    .option('--sign <file>', 'sign every request: the answer that the key was made with, as JSON')
     .option('--partner <orgCode>', "one of the demo's partners, instead of a key")
     .option('--deadline <seconds>', 'give up after', DEADLINE_DEFAULT_S)
     .action(async (pushId: string, options: WatchOptions) => {
