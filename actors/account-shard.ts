@@ -1,55 +1,70 @@
 /**
  * Account stage: refreshes the accounts of one task: totals, what is payable on three tables, and the request for their
  * snapshots (ACC rules). Several accounts share a transaction while all goes well; one that fails is found by making
- * the step smaller, and then fails, is tried again, and is skipped alone.
+ * the step smaller, and then fails, is tried again, and is skipped alone. Which accounts and which of their months is the
+ * task's strategy: exactly the named facts (stage `account-shard`), or all up to a cut-off (stage `account-full`).
  * Reads: partner's terms, differences, partner bills, payment facts. Writes: both bills, difference, both accounts, progress, outcomes, places.
  * Hands on: snapshot tasks. Guarded by: slot, task row, platform station guards.
  */
+import { monotonicMs } from '../src/clock.ts';
 import {
   ACCOUNTS_PER_TASK_MAX,
-  type AccountRefresh,
-  type AccountScope,
+  type AccountUnit,
   afterFailure,
   afterSuccess,
   NOT_STARTED,
   type RefreshProgress,
-  remainingScopes,
+  refreshTaskCode,
 } from '../src/domain/account-refresh.ts';
 import type { StageName } from '../src/domain/stage.ts';
-import { type Failure, FencedOutError } from '../src/errors.ts';
+import { Failure, FencedOutError } from '../src/errors.ts';
 import { type AccountOutcomeRow, insertAccountOutcomes } from '../src/store/account-scopes.ts';
 import { lockGuards, platformStationGuard } from '../src/store/guards.ts';
-import { markSuperseded, moveRows, moveToSnapshot, type PlaceMove } from '../src/store/places.ts';
-import { lockRunningTasks, recordProgressIfRunning, type TaskRow } from '../src/store/tasks.ts';
+import { lockSlotWithTask } from '../src/store/slots.ts';
+import { lockTaskInHand, recordProgressIfRunning, type TaskRow } from '../src/store/tasks.ts';
 import type { Transaction } from '../src/store/transaction.ts';
 import type { Kick } from '../src/tasks/kick.ts';
 import { planSnapshotRequests, submitSnapshotRequests } from '../src/tasks/request-snapshots.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
-import { checkScopes, type FactsByStation, readFacts, requireAccounts } from './account-shard/read-facts.ts';
+import { exactFacts } from './account-shard/exact-facts.ts';
 import { refreshTables, writeAccountTotals } from './account-shard/refresh-tables.ts';
+import type { AccountFacts, NextAccounts, ScopeStrategy } from './account-shard/strategy.ts';
+import { upToCutOff } from './account-shard/up-to-cut-off.ts';
 import { requireTerms } from './partner-terms.ts';
 
 /** ACC-10: the third recorded failure skips the account. */
 const FAILURES_PER_ACCOUNT_MAX = 3;
 /** ACC-10: when an account that failed once, twice is tried again. */
 const ACCOUNT_RETRY_MS = [2_000, 10_000];
+/** Differences in one step, unless a single account has more. */
+const SCOPES_PER_STEP_MAX = 500;
+const TIME_LIMIT_MS = 300_000;
 
 export interface AccountActorNeeds {
   readonly kick: Kick;
+  /** ACC-3: how long the work on an account may take, 300 s unless it is configured. */
+  readonly timeLimitMs?: number;
 }
 
 export function accountActor(needs: AccountActorNeeds): StageHandler {
-  return new AccountActor(needs);
+  return new AccountActor(needs, exactFacts);
 }
 
-class AccountActor implements StageHandler {
-  readonly stage: StageName = 'account-shard';
+export function fullRefreshActor(needs: AccountActorNeeds): StageHandler {
+  return new AccountActor(needs, upToCutOff);
+}
+
+class AccountActor<Unit extends AccountUnit> implements StageHandler {
+  readonly stage: StageName;
   readonly #needs: AccountActorNeeds;
+  readonly #strategy: ScopeStrategy<Unit>;
   /** Accounts in the next step, where a larger one has broken; forgotten with the task's run. */
   readonly #stepSizes = new WeakMap<ClaimedTask, number>();
 
-  constructor(needs: AccountActorNeeds) {
+  constructor(needs: AccountActorNeeds, strategy: ScopeStrategy<Unit>) {
+    this.stage = strategy.stage;
     this.#needs = needs;
+    this.#strategy = strategy;
   }
 
   async work(tx: Transaction, tasks: readonly ClaimedTask[]): Promise<Endings> {
@@ -59,143 +74,126 @@ class AccountActor implements StageHandler {
   }
 
   /** ACC-10. A step of several accounts that broke has not failed yet: it is made smaller until the culprit stands alone. */
-  async onFailure(tx: Transaction, task: ClaimedTask, failure: Failure): Promise<Ending> {
+  async onFailure(tx: Transaction, claimed: ClaimedTask, failure: Failure): Promise<Ending> {
     if (failure.reach !== 'unit') return { kind: 'failed', failure };
-    const progress = progressOf(await lockTask(tx, task));
-    const step = this.#nextStep(task, progress);
-    if (step.length > 1) {
-      this.#stepSizes.set(task, Math.ceil(step.length / 2));
+    const task = await lockTask(tx, claimed);
+    const step = await this.#nextStep(tx, claimed, task);
+    if (step.accounts.length > 1) {
+      this.#stepSizes.set(claimed, Math.ceil(step.accounts.length / 2));
       return { kind: 'continues' };
     }
-    const account = step[0];
+    const account = step.accounts[0];
     if (account === undefined) return { kind: 'failed', failure };
-    return recordAccountFailure(tx, task, progress, account, failure);
+    return this.#recordAccountFailure(tx, task, account, step.more, failure);
   }
 
   async onHalt(tx: Transaction, task: TaskRow, halt: Halt, reason: string): Promise<void> {
-    const refresh = refreshOf(task);
-    const rowNos = remainingScopes(refresh, progressOf(task)).flatMap((scope) => scope.rowNos);
-    const moves: Record<Halt, PlaceMove> = {
-      FAILED: { from: ['ACCOUNT_PENDING'], to: 'ACCOUNT_FAILED', leftAt: 'refreshed', reason },
-      CANCELLED: {
-        from: ['ACCOUNT_PENDING', 'ACCOUNT_FAILED'],
-        to: 'CANCELLED',
-        leftAt: 'refreshed',
-        reason,
-      },
-      REOPENED: { from: ['ACCOUNT_FAILED'], to: 'ACCOUNT_PENDING', leftAt: null, reason: null },
-    };
-    await moveRows(tx, refresh.pushId, rowNos, moves[halt]);
+    await this.#strategy.onHalt(tx, task, progressOf(task), halt, reason);
   }
 
   /** ACC-3, for as many accounts as one transaction takes; ACC-12 when none is left. */
-  async #workStep(tx: Transaction, task: ClaimedTask): Promise<Ending> {
-    const progress = progressOf(await lockTask(tx, task));
-    const accounts = this.#nextStep(task, progress);
-    if (accounts.length > 0) {
-      await this.#refreshAccounts(tx, task, accounts);
-      const moved = afterSuccess(progress, accounts);
-      await recordProgressIfRunning(tx, task, moved);
-      if (remainingScopes(refreshOf(task), moved).length > 0) return { kind: 'continues' };
-      return endOf(moved);
-    }
-    return endOf(progress);
+  async #workStep(tx: Transaction, claimed: ClaimedTask): Promise<Ending> {
+    const task = await lockTask(tx, claimed);
+    requireIdentity(task);
+    const progress = progressOf(task);
+    const { accounts, more } = await this.#nextStep(tx, claimed, task);
+    if (accounts.length === 0) return endOf(progress);
+    await this.#refreshAccounts(tx, task, accounts);
+    const moved = afterSuccess(progress, accounts);
+    await recordProgressIfRunning(tx, task, moved);
+    return more ? { kind: 'continues' } : endOf(moved);
   }
 
-  async #refreshAccounts(
-    tx: Transaction,
-    task: ClaimedTask,
-    accounts: readonly AccountScope[],
-  ): Promise<void> {
-    const refresh = refreshOf(task);
-    checkScopes(refresh, accounts);
+  async #refreshAccounts(tx: Transaction, task: TaskRow, accounts: readonly Unit[]): Promise<void> {
+    const startedMs = monotonicMs();
+    this.#strategy.check(task, accounts);
     await lockGuards(
       tx,
       accounts.map((account) => ({ key: platformStationGuard(account.platformStationId) })),
     );
     const terms = await requireTerms(tx, task.partnerOrgId);
-    await requireAccounts(tx, accounts);
-    const facts = await readFacts(tx, task.partnerOrgId, accounts);
-    const planned = await planSnapshotRequests(tx, snapshotRequestsOf(task, facts));
-    await refreshTables(tx, refresh, accounts, facts, terms);
+    const found = await this.#strategy.read(tx, task, accounts);
+    const planned = await planSnapshotRequests(tx, snapshotRequestsOf(task, found));
+    await refreshTables(tx, found, terms);
+    await this.#strategy.conclude(tx, task, accounts, found, terms);
     const requested = await submitSnapshotRequests(tx, planned);
-    await writeAccountTotals(tx, refresh, accounts);
-    await this.#moveRows(tx, refresh, accounts, facts, requested);
-    await insertAccountOutcomes(
-      tx,
-      accounts.map((account) => outcomeOf(task, account, 'REFRESHED', null)),
-    );
+    await writeAccountTotals(tx, found, this.#strategy.currentMonth(task));
+    await this.#strategy.moveRows(tx, task, accounts, found, requested);
+    if (this.#strategy.auditsAccounts) await insertAccountOutcomes(tx, refreshedOutcomes(task, found));
+    this.#requireInTime(startedMs);
     tx.afterCommit(() => this.#needs.kick.kick('bill-snapshot', task.partnerOrgId));
   }
 
-  /** A row whose difference carries another push by now is SUPERSEDED; the others wait for their snapshot (ACC-8, ACC-9). */
-  async #moveRows(
-    tx: Transaction,
-    refresh: AccountRefresh,
-    accounts: readonly AccountScope[],
-    facts: FactsByStation,
-    requested: readonly { platformStationId: string; taskId: string; generation: number }[],
-  ): Promise<void> {
-    const waiting: { rowNo: number; snapshotTaskId: string; generation: number }[] = [];
-    const superseded: { rowNo: number; byPushId: string }[] = [];
-    const snapshotOf = new Map(requested.map((request) => [request.platformStationId, request]));
-    for (const account of accounts) {
-      const byId = new Map(facts.get(account.platformStationId)?.map((fact) => [fact.diffId, fact]));
-      const snapshot = snapshotOf.get(account.platformStationId)!;
-      account.rowNos.forEach((rowNo, index) => {
-        const fact = byId.get(account.factIds[index]!);
-        if (fact?.acceptNo === refresh.acceptNo)
-          waiting.push({ rowNo, snapshotTaskId: snapshot.taskId, generation: snapshot.generation });
-        else superseded.push({ rowNo, byPushId: fact?.billPushId ?? '0' });
-      });
-    }
-    await moveToSnapshot(tx, refresh.pushId, waiting);
-    await markSuperseded(tx, refresh.pushId, superseded, ['ACCOUNT_PENDING', 'ACCOUNT_FAILED'], 'refreshed');
+  /** ACC-3: an account that takes longer fails; of several that do together, each is given the time by itself (ACC-10). */
+  #requireInTime(startedMs: number): void {
+    const limitMs = this.#needs.timeLimitMs ?? TIME_LIMIT_MS;
+    const tookMs = monotonicMs() - startedMs;
+    if (tookMs <= limitMs) return;
+    throw new Failure(
+      'ACCOUNT_TOO_SLOW',
+      `It took ${Math.round(tookMs)} ms, more than the ${limitMs} ms allowed`,
+    );
   }
 
-  /** An account that has failed before goes alone; after it, and while nothing breaks, as many as there are. */
-  #nextStep(task: ClaimedTask, progress: RefreshProgress): AccountScope[] {
-    const remaining = remainingScopes(refreshOf(task), progress);
-    const suspect =
-      progress.currentAccountId !== null && progress.currentAccountId === remaining[0]?.platformStationId;
-    return remaining.slice(0, suspect ? 1 : (this.#stepSizes.get(task) ?? ACCOUNTS_PER_TASK_MAX));
+  /** An account that has failed before goes alone; after it, and while nothing breaks, as many as fit. */
+  async #nextStep(tx: Transaction, claimed: ClaimedTask, task: TaskRow): Promise<NextAccounts<Unit>> {
+    const progress = progressOf(task);
+    const size = this.#stepSizes.get(claimed) ?? ACCOUNTS_PER_TASK_MAX;
+    const page = await this.#strategy.next(tx, task, progress, size);
+    const [first] = page.accounts;
+    const suspect = first !== undefined && progress.currentAccountId === first.platformStationId;
+    const accounts = suspect ? [first] : withinScopes(page.accounts);
+    return { accounts, more: page.more || accounts.length < page.accounts.length };
+  }
+
+  async #recordAccountFailure(
+    tx: Transaction,
+    task: TaskRow,
+    account: Unit,
+    more: boolean,
+    failure: Failure,
+  ): Promise<Ending> {
+    const { progress, skipped } = afterFailure(progressOf(task), account, FAILURES_PER_ACCOUNT_MAX);
+    await recordProgressIfRunning(tx, task, progress);
+    await insertAccountOutcomes(tx, [failedOutcome(task, account, skipped ? 'SKIPPED' : 'FAILED', failure)]);
+    if (!skipped) return tryAgain(progress, failure);
+    await this.#strategy.onSkip(tx, task, account, failure.code);
+    return more ? { kind: 'continues' } : endOf(progress);
   }
 }
 
 /** ENG-9, ACC-2: the account stage locks its task row early, right after the slot, and works from what it then reads. */
 async function lockTask(tx: Transaction, task: ClaimedTask): Promise<TaskRow> {
-  const [locked] = await lockRunningTasks(tx, [task]);
-  if (locked === undefined) throw new FencedOutError(`task ${task.taskCode}, attempt ${task.runningAttempt}`);
-  return locked;
+  const { stage, partnerOrgId, slotNo, worker, slotFence } = task;
+  if (slotNo !== null && worker !== null && slotFence !== null) {
+    const right = { stage, partnerOrgId, slotNo, holder: worker, fence: slotFence };
+    const locked = (await lockSlotWithTask(tx, right, task.id)) ? await lockTaskInHand(tx, task) : null;
+    if (locked !== null) return locked;
+  }
+  throw new FencedOutError(`task ${task.taskCode}, attempt ${task.runningAttempt}`);
 }
 
-async function recordAccountFailure(
-  tx: Transaction,
-  task: ClaimedTask,
-  before: RefreshProgress,
-  account: AccountScope,
-  failure: Failure,
-): Promise<Ending> {
-  const { progress, skipped } = afterFailure(before, account, FAILURES_PER_ACCOUNT_MAX);
-  await recordProgressIfRunning(tx, task, progress);
-  await insertAccountOutcomes(tx, [outcomeOf(task, account, skipped ? 'SKIPPED' : 'FAILED', failure)]);
-  if (!skipped) {
-    const dueInMs = ACCOUNT_RETRY_MS[progress.currentAccountRetryCount - 1] ?? ACCOUNT_RETRY_MS.at(-1)!;
-    return {
-      kind: 'postponed',
-      dueInMs,
-      finalResult: 'RUNNING',
-      error: { code: failure.code, message: failure.message },
-    };
-  }
-  const move: PlaceMove = {
-    from: ['ACCOUNT_PENDING'],
-    to: 'SKIPPED',
-    leftAt: 'refreshed',
-    reason: failure.code,
-  };
-  await moveRows(tx, refreshOf(task).pushId, account.rowNos, move);
-  return remainingScopes(refreshOf(task), progress).length > 0 ? { kind: 'continues' } : endOf(progress);
+/** ACC-1. @throws Failure `BAD_TASK_IDENTITY`, of the task itself */
+function requireIdentity({ taskCode, businessKey }: TaskRow): void {
+  if (refreshTaskCode(businessKey) === taskCode) return;
+  const text = `Task ${taskCode} has the business key of another: ${businessKey}`;
+  throw new Failure('BAD_TASK_IDENTITY', text, { retryable: false, reach: 'partner' });
+}
+
+/** As many from the first on as have no more differences than one step takes; at least that one. */
+function withinScopes<Unit extends AccountUnit>(accounts: readonly Unit[]): readonly Unit[] {
+  let scopes = 0;
+  const tooMany = accounts.findIndex((account, index) => {
+    scopes += account.scopeCount;
+    return index > 0 && scopes > SCOPES_PER_STEP_MAX;
+  });
+  return tooMany === -1 ? accounts : accounts.slice(0, tooMany);
+}
+
+/** ACC-10: this run ends, the cursor stays, the task's own retries are untouched. */
+function tryAgain(progress: RefreshProgress, { code, message }: Failure): Ending {
+  const dueInMs = ACCOUNT_RETRY_MS[progress.currentAccountRetryCount - 1] ?? ACCOUNT_RETRY_MS.at(-1)!;
+  return { kind: 'postponed', dueInMs, finalResult: 'RUNNING', error: { code, message } };
 }
 
 /** ACC-12: a failure that later succeeded leaves no mark on the result. */
@@ -207,34 +205,50 @@ function endOf(progress: RefreshProgress): Ending {
   };
 }
 
-function snapshotRequestsOf(task: ClaimedTask, facts: FactsByStation) {
-  return [...facts].map(([platformStationId, own]) => ({
-    partnerOrgId: task.partnerOrgId,
+/** ACC-9: for accounts with differences. */
+function snapshotRequestsOf(task: TaskRow, found: readonly AccountFacts[]) {
+  return found.flatMap(({ platformStationId, facts }) => {
+    const months = [...new Set(facts.map((fact) => fact.shareMonth))];
+    if (months.length === 0) return [];
+    return [
+      {
+        partnerOrgId: task.partnerOrgId,
+        platformStationId,
+        months,
+        source: 'BULK_STATUS_REFRESH_ACCOUNT',
+      },
+    ];
+  });
+}
+
+function refreshedOutcomes(task: TaskRow, found: readonly AccountFacts[]): AccountOutcomeRow[] {
+  return found.map(({ platformStationId, facts }) => ({
+    taskId: task.id,
     platformStationId,
-    months: [...new Set(own.map((fact) => fact.shareMonth))],
-    source: 'BULK_STATUS_REFRESH_ACCOUNT',
+    runningAttempt: task.runningAttempt,
+    outcome: 'REFRESHED',
+    scopeCount: facts.length,
+    errorCode: null,
+    errorMessage: null,
   }));
 }
 
-function outcomeOf(
-  task: ClaimedTask,
-  account: AccountScope,
-  outcome: AccountOutcomeRow['outcome'],
-  failure: Failure | null,
+function failedOutcome(
+  task: TaskRow,
+  { platformStationId, scopeCount }: AccountUnit,
+  outcome: 'FAILED' | 'SKIPPED',
+  { code, message }: Failure,
 ): AccountOutcomeRow {
+  const { id: taskId, runningAttempt } = task;
   return {
-    taskId: task.id,
-    platformStationId: account.platformStationId,
-    runningAttempt: task.runningAttempt,
+    taskId,
+    platformStationId,
+    runningAttempt,
     outcome,
-    scopeCount: account.factIds.length,
-    errorCode: failure?.code ?? null,
-    errorMessage: failure?.message ?? null,
+    scopeCount,
+    errorCode: code,
+    errorMessage: message,
   };
-}
-
-function refreshOf(task: TaskRow): AccountRefresh {
-  return task.taskData as AccountRefresh;
 }
 
 function progressOf(task: TaskRow): RefreshProgress {

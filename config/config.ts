@@ -44,6 +44,7 @@ const environmentSchema = z.object({
     20_000,
     'a shorter lease is over before work begins on it (ENG-19)',
   ),
+  ROOFTALLY_ACCOUNT_TIME_LIMIT_MS: positive(300_000),
   ROOFTALLY_JOB_LOCK_MS: positive(5_000),
   ROOFTALLY_ACTOR_CONCURRENCY: positive(4),
   ROOFTALLY_SHUTDOWN_TIMEOUT_MS: positive(20_000),
@@ -133,6 +134,7 @@ function shape(env: z.infer<typeof environmentSchema>) {
       leaderLeaseMs: env.ROOFTALLY_LEADER_LEASE_MS,
       inspectIntervalMs: env.ROOFTALLY_INSPECT_INTERVAL_MS,
     },
+    accounts: { timeLimitMs: env.ROOFTALLY_ACCOUNT_TIME_LIMIT_MS },
     leases: { stationLeaseMs: env.ROOFTALLY_STATION_LEASE_MS },
     ingest: {
       rowsMax: env.ROOFTALLY_PUSH_ROWS_MAX,

@@ -3,6 +3,7 @@
  * (queues, workers, slots, scan, metrics, board) is built from this list.
  */
 import type { StageName } from '../src/domain/stage.ts';
+import { accountFull } from './account-full.ts';
 import { accountShard } from './account-shard.ts';
 import { billSnapshot } from './bill-snapshot.ts';
 import { billStation } from './bill-station.ts';
@@ -16,6 +17,7 @@ export const route: readonly StageRoute[] = [
   billStation,
   incomeDiff,
   accountShard,
+  accountFull,
   billSnapshot,
   paymentSubmit,
   lockRelease,

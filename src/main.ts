@@ -4,7 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import { type Logger, pino } from 'pino';
-import { accountActor } from '../actors/account-shard.ts';
+import { accountActor, fullRefreshActor } from '../actors/account-shard.ts';
 import { diffActor } from '../actors/diff.ts';
 import { lockReleaseActor } from '../actors/lock-release.ts';
 import { paymentSubmitActor } from '../actors/payment-submit.ts';
@@ -156,7 +156,8 @@ function buildActors(config: Config, store: Store, redis: Redis, kick: Waker): H
   const actors: readonly StageHandler[] = [
     stationActor({ store, kick, leases }),
     diffActor({ store, kick }),
-    accountActor({ kick }),
+    accountActor({ kick, timeLimitMs: config.accounts.timeLimitMs }),
+    fullRefreshActor({ kick, timeLimitMs: config.accounts.timeLimitMs }),
     snapshotActor(),
     paymentSubmitActor({ kick }),
     lockReleaseActor({ kick }),

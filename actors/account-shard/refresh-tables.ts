@@ -1,18 +1,10 @@
-/** Writing what is payable of these accounts: three tables, batch facts, both sides' totals (ACC-3, ACC-7, ACC-8). */
-import type { AccountRefresh, AccountScope } from '../../src/domain/account-refresh.ts';
-import { checkPreRent, project } from '../../src/domain/projection.ts';
+/** Writing what is payable of these accounts: three tables, both sides' totals (ACC-3, ACC-7, ACC-8). */
+import { project } from '../../src/domain/projection.ts';
 import type { ScopeFact } from '../../src/store/account-scopes.ts';
 import type { PartnerTerms } from '../../src/store/difference-inputs.ts';
-import { clearPaymentConclusions } from '../../src/store/differences.ts';
-import { sumStationAmounts } from '../../src/store/partner-bills.ts';
-import {
-  recalculateAccounts,
-  sumPaidByBill,
-  writePreRentChecks,
-  writeProjections,
-} from '../../src/store/projections.ts';
+import { recalculateAccounts, sumPaidByBill, writeProjections } from '../../src/store/projections.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
-import type { FactsByStation } from './read-facts.ts';
+import type { AccountFacts } from './strategy.ts';
 
 /**
  * ACC-7, ACC-8: the projection on all three tables, by the terms as they are now: payment may have been disabled since the
@@ -20,49 +12,18 @@ import type { FactsByStation } from './read-facts.ts';
  */
 export async function refreshTables(
   tx: Transaction,
-  refresh: AccountRefresh,
-  accounts: readonly AccountScope[],
-  facts: FactsByStation,
+  found: readonly AccountFacts[],
   terms: PartnerTerms,
 ): Promise<void> {
-  const all = [...facts.values()].flat();
-  const paymentEnabled = terms.paymentFlow === 'ENABLED';
+  const all = found.flatMap(({ facts }) => facts);
   const paid = await sumPaidByBill(
     tx,
     all.flatMap((fact) => fact.partnerBillId ?? []),
   );
   await writeProjections(
     tx,
-    all.map((fact) => projected(fact, paid, paymentEnabled)),
+    all.map((fact) => projected(fact, paid, terms.paymentFlow === 'ENABLED')),
   );
-  if (paymentEnabled) return checkBatchDeductions(tx, refresh, accounts, facts);
-  await clearPaymentConclusions(
-    tx,
-    all.map((fact) => fact.diffId),
-  );
-}
-
-/** ACC-8: batch facts only where the difference still carries this push. */
-async function checkBatchDeductions(
-  tx: Transaction,
-  refresh: AccountRefresh,
-  accounts: readonly AccountScope[],
-  facts: FactsByStation,
-): Promise<void> {
-  const amounts = await sumStationAmounts(
-    tx,
-    accounts.map((account) => account.platformStationId),
-  );
-  const checks = accounts.flatMap((account) => {
-    const preRent = amounts.get(account.platformStationId)?.preRent ?? '0.00';
-    const check = checkPreRent(account.batchDeduction, preRent);
-    if (check === null) return [];
-    const own = (facts.get(account.platformStationId) ?? []).filter(
-      (fact) => fact.acceptNo === refresh.acceptNo,
-    );
-    return own.map((fact) => ({ diffId: fact.diffId, ...check }));
-  });
-  await writePreRentChecks(tx, checks);
 }
 
 function projected(fact: ScopeFact, paid: ReadonlyMap<string, string>, paymentEnabled: boolean) {
@@ -83,21 +44,13 @@ function projected(fact: ScopeFact, paid: ReadonlyMap<string, string>, paymentEn
 /** ACC-3, DEC-5: what is payable and paid, into the totals of both sides' accounts. */
 export async function writeAccountTotals(
   tx: Transaction,
-  refresh: AccountRefresh,
-  accounts: readonly AccountScope[],
+  found: readonly AccountFacts[],
+  currentMonth: string,
 ): Promise<void> {
-  const ids = (pick: (account: AccountScope) => string | null) =>
-    accounts.flatMap((account) => pick(account) ?? []).sort();
-  await recalculateAccounts(
-    tx,
-    'partner',
-    ids((account) => account.partnerAccountId),
-    refresh.currentMonth,
-  );
-  await recalculateAccounts(
-    tx,
-    'platform',
-    ids((account) => account.platformAccountId),
-    refresh.currentMonth,
-  );
+  const ids = (pick: (account: AccountFacts) => string | null) =>
+    found.flatMap((account) => pick(account) ?? []).sort();
+  const partnerIds = ids((account) => account.partnerAccountId);
+  await recalculateAccounts(tx, 'partner', partnerIds, currentMonth);
+  const platformIds = ids((account) => account.platformAccountId);
+  await recalculateAccounts(tx, 'platform', platformIds, currentMonth);
 }

@@ -32,6 +32,17 @@ export interface AccountRefresh {
   readonly differenceFactIds: readonly string[];
 }
 
+/** An account as its task counts it. */
+export interface AccountUnit {
+  readonly platformStationId: string;
+  /** Its differences that the task is about. */
+  readonly scopeCount: number;
+}
+
+export function unitOf(scope: AccountScope): AccountUnit {
+  return { platformStationId: scope.platformStationId, scopeCount: scope.factIds.length };
+}
+
 /** How far a task has come; the cursor is the platform station id, in ascending order (ACC-3, ACC-10). */
 export interface RefreshProgress {
   readonly cursor: string;
@@ -130,7 +141,10 @@ export function remainingScopes(refresh: AccountRefresh, progress: RefreshProgre
 }
 
 /** These accounts are done: the cursor passes them, the current account and its error are cleared. */
-export function afterSuccess(progress: RefreshProgress, done: readonly AccountScope[]): RefreshProgress {
+export function afterSuccess(
+  progress: RefreshProgress,
+  done: readonly Pick<AccountUnit, 'platformStationId'>[],
+): RefreshProgress {
   return {
     ...progress,
     cursor: done.at(-1)?.platformStationId ?? progress.cursor,
@@ -143,7 +157,7 @@ export function afterSuccess(progress: RefreshProgress, done: readonly AccountSc
 /** ACC-10: one failure of this account; the third recorded failure skips it, there are no three extra tries. */
 export function afterFailure(
   progress: RefreshProgress,
-  account: AccountScope,
+  account: AccountUnit,
   limit: number,
 ): { progress: RefreshProgress; skipped: boolean } {
   const failures =
@@ -151,7 +165,7 @@ export function afterFailure(
   const counted = {
     ...progress,
     failedAttemptCount: progress.failedAttemptCount + 1,
-    failedScopeCount: progress.failedScopeCount + account.factIds.length,
+    failedScopeCount: progress.failedScopeCount + account.scopeCount,
     lastFailedAccountId: account.platformStationId,
   };
   if (failures < limit) {
@@ -165,7 +179,7 @@ export function afterFailure(
       cursor: account.platformStationId,
       processedAccountCount: counted.processedAccountCount + 1,
       skippedAccountCount: counted.skippedAccountCount + 1,
-      skippedScopeCount: counted.skippedScopeCount + account.factIds.length,
+      skippedScopeCount: counted.skippedScopeCount + account.scopeCount,
       lastSkippedAccountId: account.platformStationId,
       currentAccountId: null,
       currentAccountRetryCount: 0,

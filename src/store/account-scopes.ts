@@ -19,6 +19,13 @@ export interface ScopeFact {
   readonly billPushId: string | null;
 }
 
+const SCOPE_FACTS = `SELECT d.id diffId, d.partner_org_id partnerOrgId, d.station_id stationId, d.share_month shareMonth,
+            d.accept_no acceptNo, d.partner_bill_id partnerBillId, d.platform_bill_id platformBillId,
+            d.partner_account_id partnerAccountId, d.platform_account_id platformAccountId, b.rent,
+            b.deduction_amount deduction, b.freeze_amount freeze, b.partner_query_status partnerQueryStatus, b.push_id billPushId
+       FROM fi_monthly_income_difference d
+       LEFT JOIN fi_customer_bill_partner b ON b.id = d.partner_bill_id`;
+
 /**
  * ACC-5: differences by id in facts and station and partner of these accounts, by month and id. No facts: no rows, never
  * all rows.
@@ -31,15 +38,26 @@ export async function listScopeFacts(
 ): Promise<ScopeFact[]> {
   if (factIds.length === 0 || stationIds.length === 0) return [];
   return sql.many<ScopeFact>(
-    `SELECT d.id diffId, d.partner_org_id partnerOrgId, d.station_id stationId, d.share_month shareMonth, d.accept_no acceptNo,
-            d.partner_bill_id partnerBillId, d.platform_bill_id platformBillId, d.partner_account_id partnerAccountId,
-            d.platform_account_id platformAccountId, b.rent, b.deduction_amount deduction, b.freeze_amount freeze,
-            b.partner_query_status partnerQueryStatus, b.push_id billPushId
-       FROM fi_monthly_income_difference d
-       LEFT JOIN fi_customer_bill_partner b ON b.id = d.partner_bill_id
+    `${SCOPE_FACTS}
       WHERE d.id IN (?) AND d.station_id IN (?) AND d.partner_org_id = ?
       ORDER BY d.share_month, d.id`,
     [factIds, stationIds, partnerOrgId],
+  );
+}
+
+/** ACC-14: every difference of these stations up to that month, by month and id. */
+export async function listFactsUpTo(
+  sql: Sql,
+  partnerOrgId: string,
+  stationIds: readonly string[],
+  cutOffMonth: string,
+): Promise<ScopeFact[]> {
+  if (stationIds.length === 0) return [];
+  return sql.many<ScopeFact>(
+    `${SCOPE_FACTS}
+      WHERE d.partner_org_id = ? AND d.station_id IN (?) AND d.share_month <= ?
+      ORDER BY d.share_month, d.id`,
+    [partnerOrgId, stationIds, cutOffMonth],
   );
 }
 

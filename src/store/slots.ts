@@ -71,6 +71,18 @@ export async function lockSlotInHand(sql: Sql, right: SlotRight): Promise<SlotIn
   );
 }
 
+/**
+ * ACC-2: of a slot that this transaction has locked as held: whether it names the task. A slot that has been taken for
+ * another task is no right to this one.
+ */
+export async function lockSlotWithTask(sql: Sql, right: SlotRight, taskId: string): Promise<boolean> {
+  const slot = await sql.maybeOne(
+    `SELECT slot_no FROM stage_slot WHERE ${BY_HOLDER} AND JSON_CONTAINS(task_ids, JSON_QUOTE(?)) FOR UPDATE`,
+    [...holderOf(right), taskId],
+  );
+  return slot !== null;
+}
+
 /** As `lockSlotInHand`, for work that need not know what else is in hand. */
 export async function lockSlotIfHeld(sql: Sql, right: SlotRight): Promise<boolean> {
   return (await lockSlotInHand(sql, right)) !== null;

@@ -209,6 +209,26 @@ export async function lockRunningTasks(sql: Sql, runs: readonly TaskRun[]): Prom
   );
 }
 
+/** ACC-2: the task with everything that its run was claimed with; null where any of it is other by now. */
+export async function lockTaskInHand(sql: Sql, task: TaskRow): Promise<TaskRow | null> {
+  return sql.maybeOne<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task
+      WHERE id = ? AND del_flag = 0 AND task_type = ? AND task_code = ? AND status = ${TaskStatus.RUNNING} AND worker = ?
+        AND running_attempt = ? AND stage = ? AND partner_org_id = ? AND slot_no = ? AND slot_fence = ? FOR UPDATE`,
+    [
+      task.id,
+      task.taskType,
+      task.taskCode,
+      task.worker,
+      task.runningAttempt,
+      task.stage,
+      task.partnerOrgId,
+      task.slotNo,
+      task.slotFence,
+    ],
+  );
+}
+
 /** What a run that went well leaves behind: nobody asks for it by hand any more, and its process has not died of it. */
 const AT_REST =
   'busy_since = NULL, manually_due = 0, crash_count = 0, claims_without_progress = 0, error_code = NULL';
@@ -561,6 +581,24 @@ export async function listDueTasks(sql: Sql, stage: StageName, limit: number): P
     `SELECT ${TASK_COLUMNS} FROM fi_async_task FORCE INDEX (idx_task_claim)
       WHERE claimable = 1 AND stage = ? AND next_execute_time <= NOW(3) ORDER BY next_execute_time, retry_count, id LIMIT ${limit}`,
     [stage],
+  );
+}
+
+/** A partner's tasks at a stage that wait, whatever for; locked. What is in hand is left out: locked means taken. */
+export async function lockWaitingTasks(
+  sql: Sql,
+  where: { stage: StageName; partnerOrgId: string },
+): Promise<TaskRow[]> {
+  const waiting = `status IN (${TaskStatus.PENDING}, ${TaskStatus.FAILED})`;
+  const seen = await sql.many<{ id: string }>(
+    `SELECT id FROM fi_async_task FORCE INDEX (idx_task_push)
+      WHERE push_id = 0 AND stage = ? AND ${waiting} AND partner_org_id = ?`,
+    [where.stage, where.partnerOrgId],
+  );
+  if (seen.length === 0) return [];
+  return sql.many<TaskRow>(
+    `SELECT ${TASK_COLUMNS} FROM fi_async_task WHERE id IN (?) AND ${waiting} ORDER BY id FOR UPDATE SKIP LOCKED`,
+    [seen.map((task) => task.id)],
   );
 }
 

@@ -12,6 +12,7 @@ import {
   refreshBusinessKey,
   refreshTaskCode,
   remainingScopes,
+  unitOf,
 } from '../../src/domain/account-refresh.ts';
 
 const scope = (platformStationId: string, rest: Partial<AccountScope> = {}): AccountScope => ({
@@ -176,7 +177,8 @@ describe('the progress of a refresh task', () => {
     ['9', '10', '100'].map((station) => scope(station, { factIds: [`${station}1`, `${station}2`] })),
   )[0]!;
   const [nine, ten, hundred] = refresh.platformAccountScopes as [AccountScope, AccountScope, AccountScope];
-  const fail = (progress: RefreshProgress, account: AccountScope) => afterFailure(progress, account, LIMIT);
+  const fail = (progress: RefreshProgress, account: AccountScope) =>
+    afterFailure(progress, unitOf(account), LIMIT);
   const left = (progress: RefreshProgress) =>
     remainingScopes(refresh, progress).map((one) => one.platformStationId);
 
@@ -280,7 +282,7 @@ describe('the progress of a refresh task', () => {
           if (count >= failuresOf[index]!) progress = afterSuccess(progress, [account]);
           else {
             failed.set(account.platformStationId, count + 1);
-            progress = afterFailure(progress, account, LIMIT).progress;
+            progress = afterFailure(progress, unitOf(account), LIMIT).progress;
           }
         }
         expect(progress.processedAccountCount).to.equal(failuresOf.length);

@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { accountActor } from '../../actors/account-shard.ts';
+import { accountActor, fullRefreshActor } from '../../actors/account-shard.ts';
 import { diffActor } from '../../actors/diff.ts';
 import { snapshotActor } from '../../actors/snapshot.ts';
 import { stationActor } from '../../actors/station.ts';
@@ -23,7 +23,7 @@ import { ensureSlots } from '../../src/tasks/ensure-slots.ts';
 import type { ClaimedTask, Endings, StageHandler } from '../../src/tasks/stage-handler.ts';
 import { takeSlot } from '../../src/tasks/take-slot.ts';
 import { type TurnOutcome, takeTurn } from '../../src/tasks/take-turn.ts';
-import { openTestStore, type TestStore } from './database.ts';
+import { openTestStore, type TestStore, type TestStoreOptions } from './database.ts';
 import { RecordingObserver, RecordingWake } from './engine.ts';
 import {
   type Columns,
@@ -54,8 +54,8 @@ export interface Stages {
 
 const CHAIN: readonly StageName[] = ['bill-station', 'income-diff', 'account-shard', 'bill-snapshot'];
 
-export async function openStages(): Promise<Stages> {
-  const testStore = await openTestStore();
+export async function openStages(options: TestStoreOptions = {}): Promise<Stages> {
+  const testStore = await openTestStore({}, options);
   const { store } = testStore;
   const redis = new Redis(process.env.REDIS_URL!);
   const leases = { redis, prefix: `{test-${randomBytes(6).toString('hex')}}`, leaseMs: LEASE_MS };
@@ -66,6 +66,7 @@ export async function openStages(): Promise<Stages> {
       stationActor({ store, kick: wake, leases }),
       diffActor({ store, kick: wake }),
       accountActor({ kick: wake }),
+      fullRefreshActor({ kick: wake }),
       snapshotActor(),
     ].map((handler) => [handler.stage, handler]),
   );
