@@ -1,9 +1,12 @@
 /**
  * PUT /admin/api/v1/partners/{partnerOrgId}: pause, caps, payment flow, tolerance; what is not named stays as it is. A
- * lowered cap retires slots, whose holders finish what they have in hand (ENG-5).
+ * lowered cap retires slots, whose holders finish what they have in hand (ENG-5). A payment flow that is decided anew asks
+ * for a full refresh in the same transaction (DIF-6); one that is made undecided does not, since nothing can be projected
+ * by it: the decision that follows will.
  */
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import { askFullRefresh } from '../payment/ask-full-refresh.ts';
 import { recordOperation } from '../store/operation-audit.ts';
 import { findPartner, lockPartner, type PartnerSettings, updatePartnerSettings } from '../store/partners.ts';
 import { NEW_READ_COMMITTED, type Transaction } from '../store/transaction.ts';
@@ -31,7 +34,9 @@ export function changePartner(engine: Engine): RequestHandler<{ partnerOrgId: st
     const partnerOrgId = readPathId(request.params.partnerOrgId, noSuchPartner);
     const change = readBody(request, bodySchema);
     const actor = operatorOf(request);
-    await engine.store.transaction(NEW_READ_COMMITTED, (tx) => apply(tx, partnerOrgId, change, actor));
+    await engine.store.transaction(NEW_READ_COMMITTED, (tx) =>
+      apply(tx, engine, partnerOrgId, change, actor),
+    );
     if (change.paused === false) await kickDueWork(engine, (slot) => slot.partnerOrgId === partnerOrgId);
     const partner = await findPartner(engine.store, partnerOrgId);
     if (partner === null) throw noSuchPartner(partnerOrgId);
@@ -39,7 +44,13 @@ export function changePartner(engine: Engine): RequestHandler<{ partnerOrgId: st
   };
 }
 
-async function apply(tx: Transaction, partnerOrgId: string, change: Change, actor: string): Promise<void> {
+async function apply(
+  tx: Transaction,
+  engine: Engine,
+  partnerOrgId: string,
+  change: Change,
+  actor: string,
+): Promise<void> {
   const before = await lockPartner(tx, partnerOrgId);
   if (before === null) throw noSuchPartner(partnerOrgId);
   const after: PartnerSettings = {
@@ -58,4 +69,7 @@ async function apply(tx: Transaction, partnerOrgId: string, change: Change, acto
     after,
     reason: null,
   });
+  if (after.paymentFlow === before.paymentFlow || after.paymentFlow === null) return;
+  const reason = `The payment flow is ${after.paymentFlow}, it was ${before.paymentFlow ?? 'not decided'}`;
+  await askFullRefresh(tx, { partnerOrgId, cutOffMonth: null, actor, reason }, engine.wake);
 }

@@ -4,6 +4,7 @@ import type { Waker } from '../../queues/wake.ts';
 import type { SecretKey } from '../http/secret-box.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { AdminToken } from './admin-token.ts';
+import { askFullRefreshRoute } from './ask-full-refresh.ts';
 import { authenticateOperator, refuseWithoutToken } from './authenticate.ts';
 import { boardRouter } from './board.ts';
 import { changePartner } from './change-partner.ts';
@@ -110,6 +111,7 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/accounts', listAccountsRoute(store));
   router.get('/snapshots', listSnapshotsRoute(store));
   router.post('/snapshots', createSnapshotsRoute(engine));
+  router.post('/full-refreshes', askFullRefreshRoute(engine));
   router.post('/verifications', verifyBillsRoute(engine));
   router.use('/payment-sessions', paymentSessionsRouter(engine));
   router.use('/payment-orders', paymentOrdersRouter(engine));
