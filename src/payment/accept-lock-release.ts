@@ -96,11 +96,17 @@ function requireImpliedState(identity: LockReleaseIdentity, row: ReleaseSubjectR
 }
 
 function subjectOf(row: ReleaseSubjectRow): ReleaseSubject {
-  const { sessionMode: mode, sessionCreatorUserId: creatorUserId } = row;
+  const { sessionMode: mode, sessionCreatorUserId: creatorUserId, sessionStatus: status } = row;
   const session =
-    mode === null || creatorUserId === null
+    mode === null || creatorUserId === null || status === null
       ? null
-      : { mode, creatorUserId, targetPaymentOrderId: row.sessionTargetOrderId };
+      : {
+          mode,
+          creatorUserId,
+          targetPaymentOrderId: row.sessionTargetOrderId,
+          status,
+          activeSubmitId: row.sessionSubmitId,
+        };
   return { ...row, session };
 }
 

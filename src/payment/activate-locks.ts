@@ -109,6 +109,7 @@ async function finish(
     { from: ['PUBLISHED_LOCK_SYNCING'], to: 'PUBLISHED' },
   );
   assert(moved, `session ${session.id} is not at the submit of version ${version.id}`);
+  // Before it asks for releases: until this phase is done nobody may ask for what the version before still labels (LCK-3).
   await advanceBatch(tx, batch.id, { lastItemId: batch.lastItemId, processed: 0, done: true });
   for (let from = 0; from < removed.length; from += ORDER_BILL_IDS_MAX) {
     const orderBillIds = removed.slice(from, from + ORDER_BILL_IDS_MAX);

@@ -2,17 +2,21 @@
 import type { Sql } from './sql.ts';
 
 export interface ReleaseSubjectRow {
+  readonly versionId: string;
   readonly partnerOrgId: string;
   readonly versionStatus: string;
   readonly failureCode: string | null;
   readonly targetDataVersion: string;
   readonly paymentOrderId: string;
   readonly currentPublishVersion: string | null;
+  readonly currentActivation: string | null;
   readonly orderStatus: string;
   readonly orderCreateUserId: string;
   readonly sessionMode: string | null;
   readonly sessionTargetOrderId: string | null;
   readonly sessionCreatorUserId: string | null;
+  readonly sessionStatus: string | null;
+  readonly sessionSubmitId: string | null;
 }
 
 /**
@@ -21,11 +25,16 @@ export interface ReleaseSubjectRow {
  */
 export async function findReleaseSubject(sql: Sql, versionId: string): Promise<ReleaseSubjectRow | null> {
   return sql.maybeOne<ReleaseSubjectRow>(
-    `SELECT o.partner_org_id partnerOrgId, v.version_build_status versionStatus, v.failure_code failureCode,
+    `SELECT v.id versionId, o.partner_org_id partnerOrgId, v.version_build_status versionStatus, v.failure_code failureCode,
             v.target_data_version targetDataVersion, o.id paymentOrderId,
             o.current_publish_version currentPublishVersion, o.order_status orderStatus,
             o.create_user_id orderCreateUserId, s.mode sessionMode, s.target_payment_order_id sessionTargetOrderId,
-            s.creator_user_id sessionCreatorUserId
+            s.creator_user_id sessionCreatorUserId, s.status sessionStatus, s.active_submit_id sessionSubmitId,
+            (SELECT b.batch_status
+               FROM fi_resident_income_payment_order_version c
+               JOIN selection_submit_batch b ON b.payment_order_version_id = c.id AND b.batch_phase = 'LOCK_ACTIVATE'
+              WHERE c.payment_order_id = o.id AND c.target_data_version = o.current_publish_version
+              ORDER BY b.batch_no, b.id LIMIT 1) currentActivation
        FROM fi_resident_income_payment_order_version v
        JOIN fi_resident_income_payment_order o ON o.id = v.payment_order_id
        LEFT JOIN selection_session s ON s.id = v.session_id

@@ -5,7 +5,13 @@ import { acceptLockRelease } from '../../src/payment/accept-lock-release.ts';
 import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { RecordingWake, readTask } from '../support/engine.ts';
-import { makeBillWithLock, makeRevise, makeSubmit, type SubmitParts } from '../support/payment-factory.ts';
+import {
+  makeBillWithLock,
+  makeOvertaken,
+  makeRevise,
+  makeSubmit,
+  type SubmitParts,
+} from '../support/payment-factory.ts';
 import { accept, forgetTasks } from '../support/release-world.ts';
 
 describe('lock release: acceptance', () => {
@@ -78,6 +84,19 @@ describe('lock release: acceptance', () => {
       fromStatus: 'RELEASE_REQUIRED',
       toStatus: 'LOCK_RELEASE_PENDING',
     });
+  });
+
+  it('LCK-2, LCK-3 an existing task is found again whatever has become of its version', async () => {
+    const { store } = testStore;
+    const { versionId, sessionId } = await makeRevise(store);
+    const request = { paymentOrderVersionId: versionId, lockReleaseReason: 'INVALID_REVISE_SESSION' };
+    const code = await accept(store, request);
+    await store.change(
+      "UPDATE fi_resident_income_payment_order_version SET version_build_status = 'CANCELLED' WHERE id = ?",
+      [versionId],
+    );
+    await store.change('UPDATE selection_session SET active_submit_id = NULL WHERE id = ?', [sessionId]);
+    expect(await accept(store, request)).to.equal(code);
   });
 
   it('LCK-2 the same event is audited once', async () => {
@@ -192,13 +211,13 @@ describe('lock release: acceptance', () => {
       ['ORDER_VOID', { 'order VOID': { order: { order_status: 'VOID' } } }, { 'order OPEN': {} }],
       [
         'RESUBMIT_REFRESH',
-        { 'a later version published': { order: { current_publish_version: '2' } } },
+        {},
         { 'none published': {}, 'itself published': { order: { current_publish_version: '1' } } },
       ],
       [
         'REVISE_REMOVED',
-        { 'a later version published': { order: { current_publish_version: '2' } } },
-        { 'itself published': { order: { current_publish_version: '1' } } },
+        {},
+        { 'none published': {}, 'itself published': { order: { current_publish_version: '1' } } },
       ],
       [
         'COMPENSATION_RELEASE',
@@ -206,49 +225,105 @@ describe('lock release: acceptance', () => {
         { BUILDING: version('BUILDING'), BUILT: version('BUILT') },
       ],
     ];
+    const requestOf = (reason: LockReleaseReason, versionId: string) => ({
+      paymentOrderVersionId: versionId,
+      lockReleaseReason: reason,
+      note: 'as agreed with finance',
+      ...(needsSelection(reason) ? { selection: 'WHOLE_SUBMISSION' as const } : {}),
+    });
     for (const [reason, fitting, others] of states) {
-      const request = (versionId: string) => ({
-        paymentOrderVersionId: versionId,
-        lockReleaseReason: reason,
-        note: 'as agreed with finance',
-        ...(needsSelection(reason) ? { selection: 'WHOLE_SUBMISSION' as const } : {}),
-      });
       for (const [state, parts] of Object.entries(fitting)) {
         it(`LCK-3 ${reason} is accepted where: ${state}`, async () => {
           const { versionId } = await makeSubmit(testStore.store, parts);
-          await accept(testStore.store, request(versionId));
+          await accept(testStore.store, requestOf(reason, versionId));
           expect(await taskCount()).to.equal(1);
         });
       }
       for (const [state, parts] of Object.entries(others)) {
         it(`LCK-3 ${reason} is refused where: ${state}`, async () => {
           const { versionId } = await makeSubmit(testStore.store, parts);
-          expect(await refusal(accept(testStore.store, request(versionId)))).to.equal('RELEASE_NOT_IMPLIED');
+          expect(await refusal(accept(testStore.store, requestOf(reason, versionId)))).to.equal(
+            'RELEASE_NOT_IMPLIED',
+          );
         });
       }
+    }
+
+    for (const reason of ['RESUBMIT_REFRESH', 'REVISE_REMOVED'] as const) {
+      it(`LCK-3 ${reason} is accepted where a later version is published and has activated its locks`, async () => {
+        const { versionId } = await makeOvertaken(testStore.store, 'DONE');
+        await accept(testStore.store, requestOf(reason, versionId));
+        expect(await taskCount()).to.equal(1);
+      });
+      // Until then the later version's kept locks still bear this one's label, and would go with it.
+      for (const activation of ['INIT', 'RUNNING', 'FAILED'])
+        it(`LCK-3 ${reason} is refused where the later version's activation is ${activation}`, async () => {
+          const { versionId } = await makeOvertaken(testStore.store, activation);
+          expect(await refusal(accept(testStore.store, requestOf(reason, versionId)))).to.equal(
+            'RELEASE_NOT_IMPLIED',
+          );
+        });
+      it(`LCK-3 ${reason} is refused for the later version, whose locks are in force`, async () => {
+        const { orderId } = await makeOvertaken(testStore.store, 'DONE');
+        const { versionId } = await testStore.store.one<{ versionId: string }>(
+          `SELECT id versionId FROM fi_resident_income_payment_order_version
+            WHERE payment_order_id = ? AND target_data_version = 2`,
+          [orderId],
+        );
+        expect(await refusal(accept(testStore.store, requestOf(reason, versionId)))).to.equal(
+          'RELEASE_NOT_IMPLIED',
+        );
+      });
     }
 
     const invalidRevise = (versionId: string) => ({
       paymentOrderVersionId: versionId,
       lockReleaseReason: 'INVALID_REVISE_SESSION',
     });
-    it('LCK-3, DEC-27 INVALID_REVISE_SESSION is accepted for an invalid REVISE whose build has failed', async () => {
-      const { versionId } = await makeRevise(testStore.store);
-      await accept(testStore.store, invalidRevise(versionId));
-      expect(await taskCount()).to.equal(1);
-    });
+    const invalid: Record<string, SubmitParts> = {
+      'was opened by another than the order’s creator': {},
+      'is of another mode': { session: { mode: 'NEW' }, order: { create_user_id: 'user-1' } },
+      'is for another order': {
+        session: { target_payment_order_id: '999' },
+        order: { create_user_id: 'user-1' },
+      },
+    };
+    for (const [what, parts] of Object.entries(invalid))
+      it(`LCK-3, LCK-29, DEC-27 INVALID_REVISE_SESSION is accepted where the failed session over a published version ${what}`, async () => {
+        const { versionId } = await makeRevise(testStore.store, parts);
+        await accept(testStore.store, invalidRevise(versionId));
+        expect(await taskCount()).to.equal(1);
+      });
     const notInvalid: Record<string, SubmitParts> = {
       'a valid REVISE': { order: { create_user_id: 'user-1' } },
       'a version that is still building': version('BUILDING'),
+      'a version that was closed out': version('CANCELLED'),
       'an order without a published version': { order: { current_publish_version: null } },
+      'a version that is itself the published one': { order: { current_publish_version: '2' } },
+      'an order whose published version came later': { order: { current_publish_version: '3' } },
+      'a session that is over': { session: { status: 'CANCELLED' } },
+      'a session whose submit is under way': { session: { status: 'SUBMITTING' } },
+      'a session over another submit': { session: { active_submit_id: '424242' } },
+      'a session without a submit': { session: { active_submit_id: null } },
     };
     for (const [what, parts] of Object.entries(notInvalid)) {
-      it(`LCK-3, DEC-27 INVALID_REVISE_SESSION is refused for ${what}`, async () => {
+      it(`LCK-3, LCK-19, DEC-27 INVALID_REVISE_SESSION is refused for ${what}`, async () => {
         const { versionId } = await makeRevise(testStore.store, parts);
         expect(await refusal(accept(testStore.store, invalidRevise(versionId)))).to.equal(
           'RELEASE_NOT_IMPLIED',
         );
       });
     }
+
+    it('DEC-27 INVALID_REVISE_SESSION is refused for the first submit of a NEW order, even once its second is published', async () => {
+      const { store } = testStore;
+      const first = await makeSubmit(store);
+      expect(await refusal(accept(store, invalidRevise(first.versionId)))).to.equal('RELEASE_NOT_IMPLIED');
+      await store.change(
+        'UPDATE fi_resident_income_payment_order SET current_publish_version = 2 WHERE id = ?',
+        [first.orderId],
+      );
+      expect(await refusal(accept(store, invalidRevise(first.versionId)))).to.equal('RELEASE_NOT_IMPLIED');
+    });
   });
 });

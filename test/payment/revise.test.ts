@@ -1,7 +1,5 @@
 /** Revising an order: what is kept, what is new, what is removed; and a REVISE that may not speak for its order (PAY-1, PAY-3, PAY-5, LCK-29). */
 import { expect } from 'chai';
-import { acceptLockRelease } from '../../src/payment/accept-lock-release.ts';
-import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
 import { readTask } from '../support/engine.ts';
 import {
   ask,
@@ -108,18 +106,26 @@ describe('payment: revising an order', () => {
     expect(items.find((item) => item.partnerBillId === ids([0])[0])?.amount).to.equal('110.00');
   });
 
-  it('PAY-5 activation is busy while a release of the earlier version is unfinished', async () => {
-    const submit = await revise({ partnerBillIds: ids([1, 2]) });
-    // Built in a batch and an end, published; not activated.
+  /** Built in a batch and an end, published; not activated. */
+  const publishOnly = async () => {
     for (let step = 0; step < 3; step++) await world.step('payment-submit', roofs.partnerOrgId);
-    const [removed] = await locks();
-    const body = {
-      paymentOrderVersionId: first.versionId,
-      lockReleaseReason: 'REVISE_REMOVED',
-      selection: { orderBillIds: [removed!.orderBillId] },
-      actor: 'test',
-    };
-    await world.store.transaction(NEW_READ_COMMITTED, (tx) => acceptLockRelease(tx, body, world.wake));
+  };
+  const release = (versionId: string, lockReleaseReason: string, more: object = {}) =>
+    world.plane.ask('POST', '/lock-releases', {
+      paymentOrderVersionId: versionId,
+      lockReleaseReason,
+      ...more,
+    });
+
+  it('PAY-5 activation is busy while a release of an earlier version is unfinished', async () => {
+    const given = await revise({ partnerBillIds: ids([0]) });
+    await ask(world, `/payment-sessions/${given.sessionId}/cancel`);
+    await world.settle(roofs.partnerOrgId);
+    const submit = await revise({ partnerBillIds: ids([1, 2]) });
+    await publishOnly();
+    expect((await stateOf(world.store, submit)).version).to.equal('PUBLISHED');
+    const asked = await release(given.versionId, 'COMPENSATION_RELEASE', { note: 'once more, to be sure' });
+    expect(asked.status).to.equal(202);
     await world.turn('payment-submit', roofs.partnerOrgId);
     const waiting = await readTask(world.store, `RIPPS:${submit.versionId}:LOCK_ACTIVATE`);
     expect([waiting.status, waiting.retryCount, waiting.busySince !== null]).to.deep.equal([0, 0, true]);
@@ -130,6 +136,32 @@ describe('payment: revising an order', () => {
     ]);
     await world.turn('payment-submit', roofs.partnerOrgId);
     expect((await stateOf(world.store, submit)).session).to.equal('PUBLISHED');
+  });
+
+  it('LCK-3 PAY-5 until a revision has activated its locks, nothing of the version before it may be asked for', async () => {
+    const submit = await revise({ partnerBillIds: ids([1, 2]) });
+    await publishOnly();
+    const [removed, kept] = await locks();
+    const askAll = async () => [
+      (await release(first.versionId, 'RESUBMIT_REFRESH')).status,
+      (await release(first.versionId, 'REVISE_REMOVED', { selection: 'WHOLE_SUBMISSION' })).status,
+      (
+        await release(first.versionId, 'REVISE_REMOVED', {
+          selection: { orderBillIds: [kept!.orderBillId] },
+        })
+      ).status,
+    ];
+    expect(await askAll()).to.deep.equal([409, 409, 409]);
+    await world.settle(roofs.partnerOrgId);
+    expect(await stateOf(world.store, submit)).to.deep.include({ session: 'PUBLISHED' });
+    expect((await locks())[0]).to.include({ id: removed!.id, releaseReason: 'REVISE_REMOVED' });
+    expect(await askAll()).to.deep.equal([202, 202, 202]);
+    await world.settle(roofs.partnerOrgId);
+    expect((await locks())[1], 'it is the revision’s by now').to.include({
+      id: kept!.id,
+      lockStatus: 'ACTIVE',
+      versionId: submit.versionId,
+    });
   });
 
   describe('an invalid one', () => {

@@ -120,6 +120,24 @@ export async function makeRevise(sql: Sql, parts: SubmitParts = {}): Promise<Mad
   });
 }
 
+/** A published version whose order has a later one in force, and how far that one's activation has come (PAY-5). */
+export async function makeOvertaken(sql: Sql, activation: string): Promise<MadeSubmit> {
+  const published = { session: { status: 'PUBLISHED' }, version: { version_build_status: 'PUBLISHED' } };
+  const submit = await makeSubmit(sql, { ...published, order: { current_publish_version: '2' } });
+  const later = await makeSubmit(sql, {
+    ...published,
+    orderId: submit.orderId,
+    version: { ...published.version, target_data_version: '2' },
+  });
+  await sql.changeExactly(
+    1,
+    'activating',
+    `UPDATE selection_submit_batch SET batch_status = ? WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_ACTIVATE'`,
+    [activation, later.versionId],
+  );
+  return submit;
+}
+
 const LOCKS_A_STATEMENT = 5_000;
 
 /** Locks of the submit, RESERVED unless said otherwise, each on a roof of its own. @returns their ids, ascending */
