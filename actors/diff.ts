@@ -1,6 +1,7 @@
 /**
- * Difference stage: compares what a partner pushed with our own bills, keeps the ledger and its monthly summaries, and
- * submits the account refreshes that follow; one transaction a message, all or nothing (DIF rules).
+ * Difference stage: compares what a partner pushed with our own bills, whichever of both has changed (DIF-4), keeps the
+ * ledger and its monthly summaries, and submits the account refreshes that follow; one transaction a message, all or
+ * nothing (DIF rules).
  * Reads: mapping, both sides' accounts and bills, partner's terms. Writes: differences, summaries, places.
  * Hands on: account tasks; for payment-disabled partners snapshot tasks. Guarded by: slot, platform station guards.
  */
@@ -12,13 +13,19 @@ import {
   refreshTaskCode,
   SCOPE_VERSION,
 } from '../src/domain/account-refresh.ts';
-import { type DifferenceMessage, requestIdOf, rowNosOf } from '../src/domain/difference-message.ts';
+import {
+  type AnyDifferenceMessage,
+  isPartnerMessage,
+  orderOf,
+  requestIdOf,
+  rowsOfMessage,
+} from '../src/domain/difference-message.ts';
 import { eventMonth } from '../src/domain/month.ts';
 import { project } from '../src/domain/projection.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import { Failure } from '../src/errors.ts';
 import { clearPaymentConclusions } from '../src/store/differences.ts';
-import { markSuperseded, moveIntoDifference, moveRows } from '../src/store/places.ts';
+import { markSuperseded, moveIntoDifference, moveRows, type RowInDifference } from '../src/store/places.ts';
 import { recalculateAccounts, sumPaidByBill, writeProjections } from '../src/store/projections.ts';
 import type { SlotRight } from '../src/store/slots.ts';
 import type { TaskRow, TaskSeed } from '../src/store/tasks.ts';
@@ -28,7 +35,8 @@ import type { Kick } from '../src/tasks/kick.ts';
 import { planSnapshotRequests, submitSnapshotRequests } from '../src/tasks/request-snapshots.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';
 import { closeSegments } from './diff/close-segments.ts';
-import { lockStations, readSides, type StationSides } from './diff/read-sides.ts';
+import { lockPlatformStations, readPlatformSides } from './diff/read-platform-sides.ts';
+import { lockStations, type PlacedStation, readSides, type StationSides } from './diff/read-sides.ts';
 import { type Aside, setAside, splitMessage, withBrokenFacts, withoutPlatform } from './diff/set-aside.ts';
 import { type Fact, writeDifferences } from './diff/write-differences.ts';
 import { requireTerms } from './partner-terms.ts';
@@ -72,30 +80,25 @@ class DiffActor implements StageHandler {
   }
 
   async onHalt(tx: Transaction, task: TaskRow, halt: Halt, reason: string): Promise<void> {
-    const { pushId, stations } = messageOf(task).requestparams;
+    const message = messageOf(task);
     const moves = {
       FAILED: { from: ['DIFF_PENDING'], to: 'DIFF_FAILED', leftAt: 'inDifference', reason },
       CANCELLED: { from: ['DIFF_PENDING', 'DIFF_FAILED'], to: 'CANCELLED', leftAt: 'inDifference', reason },
       REOPENED: { from: ['DIFF_FAILED'], to: 'DIFF_PENDING', leftAt: null, reason: null },
     } as const;
-    await moveRows(tx, pushId, rowNosOf(stations), moves[halt]);
+    await moveRows(tx, orderOf(message).pushId, rowsOfMessage(message), moves[halt]);
   }
 
-  async #workMessage(tx: Transaction, task: ClaimedTask, message: DifferenceMessage): Promise<Ending> {
+  async #workMessage(tx: Transaction, task: ClaimedTask, message: AnyDifferenceMessage): Promise<Ending> {
     const month = requireEventMonth(message);
-    const placed = await lockStations(tx, task.partnerOrgId, message);
-    const terms = await requireTerms(tx, task.partnerOrgId);
+    const { placed, sides: allSides, terms } = await readBoth(tx, task.partnerOrgId, message);
     const asides = withoutPlatform(placed);
-    const comparable = placed.filter(({ station }) => station.platformStationId !== null);
-    const allSides = await readSides(tx, task.partnerOrgId, message.requestparams.acceptNo, comparable);
     asides.push(...withBrokenFacts(allSides, message));
     if (asides.length === placed.length && sameReason(asides))
       return { kind: 'failed', failure: asides[0]!.failure };
     await setAside(tx, task, message, asides);
 
-    const sides = allSides.filter(
-      ({ placed: { message: station } }) => !asides.some((aside) => aside.station === station),
-    );
+    const sides = allSides.filter((side) => !asides.some((aside) => aside.station === side.placed.message));
     const facts = await writeDifferences(tx, terms, sides);
     await markOvertaken(tx, message, sides);
     if (terms.paymentFlow === 'DISABLED') await this.#endDisabled(tx, message, sides, facts);
@@ -111,12 +114,12 @@ class DiffActor implements StageHandler {
   async #submitRefreshes(
     tx: Transaction,
     task: ClaimedTask,
-    message: DifferenceMessage,
+    message: AnyDifferenceMessage,
     month: string,
     sides: readonly StationSides[],
     facts: readonly Fact[],
   ): Promise<void> {
-    const { pushId, acceptNo } = message.requestparams;
+    const { pushId, acceptNo } = orderOf(message);
     const scopes = scopesOf(sides, facts);
     const source = {
       partnerOrgId: task.partnerOrgId,
@@ -146,11 +149,7 @@ class DiffActor implements StageHandler {
       for (const id of (seed.data as { differenceFactIds: string[] }).differenceFactIds)
         taskOfFact.set(id, accepted[index]!.id);
     });
-    const rows = facts.map(({ rowNo, difference }) => ({
-      rowNo,
-      diffId: difference.id,
-      accountTaskId: taskOfFact.get(difference.id) ?? null,
-    }));
+    const rows = rowsOf(facts, (diffId) => taskOfFact.get(diffId) ?? null);
     await moveIntoDifference(tx, pushId, rows, {
       from: ['DIFF_PENDING', 'DIFF_FAILED'],
       to: 'ACCOUNT_PENDING',
@@ -163,7 +162,7 @@ class DiffActor implements StageHandler {
   /** DIF-6, DEC-20: fact and difference stay; NOT_APPLICABLE and 0 on all three tables; no account task follows. */
   async #endDisabled(
     tx: Transaction,
-    message: DifferenceMessage,
+    message: AnyDifferenceMessage,
     sides: readonly StationSides[],
     facts: readonly Fact[],
   ): Promise<void> {
@@ -194,7 +193,7 @@ class DiffActor implements StageHandler {
     await recalculateAccounts(
       tx,
       'partner',
-      [...new Set(facts.map((fact) => fact.bill.accountId!))].sort(),
+      [...new Set(facts.flatMap((fact) => fact.bill?.accountId ?? []))].sort(),
       null,
     );
     await recalculateAccounts(
@@ -203,12 +202,7 @@ class DiffActor implements StageHandler {
       [...new Set(sides.flatMap((side) => side.platformAccountIds))].sort(),
       null,
     );
-    const rows = facts.map(({ rowNo, difference }) => ({
-      rowNo,
-      diffId: difference.id,
-      accountTaskId: null,
-    }));
-    await moveIntoDifference(tx, message.requestparams.pushId, rows, {
+    await moveIntoDifference(tx, orderOf(message).pushId, rowsOf(facts, NO_TASK), {
       from: ['DIFF_PENDING', 'DIFF_FAILED'],
       to: 'PAYMENT_DISABLED',
       leftAt: 'paymentEnabled',
@@ -219,8 +213,28 @@ class DiffActor implements StageHandler {
   }
 }
 
+/**
+ * DIF-5: the guards first, then the partner's terms, then both sides as they are now; by its entry, since a push names its
+ * bills and a platform entry its station-months.
+ */
+async function readBoth(tx: Transaction, partnerOrgId: string, message: AnyDifferenceMessage) {
+  if (isPartnerMessage(message)) {
+    const placed = await lockStations(tx, partnerOrgId, message);
+    const terms = await requireTerms(tx, partnerOrgId);
+    const sides = await readSides(tx, partnerOrgId, orderOf(message).acceptNo, comparable(placed));
+    return { placed, terms, sides };
+  }
+  const placed = await lockPlatformStations(tx, partnerOrgId, message.requestparams.stations);
+  const terms = await requireTerms(tx, partnerOrgId);
+  return { placed, terms, sides: await readPlatformSides(tx, partnerOrgId, comparable(placed)) };
+}
+
+function comparable<Station>(placed: readonly PlacedStation<Station>[]): PlacedStation<Station>[] {
+  return placed.filter(({ station }) => station.platformStationId !== null);
+}
+
 /** DIF-3: never "now". */
-function requireEventMonth(message: DifferenceMessage): string {
+function requireEventMonth(message: AnyDifferenceMessage): string {
   const month = eventMonth([message.startTime, message.taskMainId, message.recordTimestamp]);
   if (month !== null) return month;
   const text = 'Neither startTime, taskMainId nor the record timestamp is an instant between 2000 and 2100';
@@ -230,17 +244,12 @@ function requireEventMonth(message: DifferenceMessage): string {
 /** DIF-5: overtaken by a later push, whose own message is certain. */
 async function markOvertaken(
   tx: Transaction,
-  message: DifferenceMessage,
+  message: AnyDifferenceMessage,
   sides: readonly StationSides[],
 ): Promise<void> {
   const overtaken = sides.flatMap((side) => side.superseded);
-  await markSuperseded(
-    tx,
-    message.requestparams.pushId,
-    overtaken,
-    ['DIFF_PENDING', 'DIFF_FAILED'],
-    'inDifference',
-  );
+  const { pushId } = orderOf(message);
+  await markSuperseded(tx, pushId, overtaken, ['DIFF_PENDING', 'DIFF_FAILED'], 'inDifference');
 }
 
 /** DIF-11: one canonical account per (platform station, partner): the platform's, else the partner's. */
@@ -250,7 +259,7 @@ function scopesOf(sides: readonly StationSides[], facts: readonly Fact[]): Accou
     const own = byStation.get(side.platformStationId) ?? [];
     if (own.length === 0) return [];
     const platformAccountId = side.platformAccountIds[0] ?? null;
-    const partnerAccountId = own[0]!.bill.accountId;
+    const { partnerAccountId } = side;
     return [
       {
         platformStationId: side.platformStationId,
@@ -259,9 +268,9 @@ function scopesOf(sides: readonly StationSides[], facts: readonly Fact[]): Accou
         canonicalSide: platformAccountId === null ? 'PARTNER' : 'PLATFORM',
         partnerAccountId,
         platformAccountId,
-        batchDeduction: side.placed.message.batchDeduction,
+        batchDeduction: side.batchDeduction,
         factIds: own.map((fact) => fact.difference.id),
-        rowNos: own.map((fact) => fact.rowNo),
+        rowNos: own.flatMap((fact) => fact.rowNo ?? []),
       } satisfies AccountScope,
     ];
   });
@@ -270,14 +279,23 @@ function scopesOf(sides: readonly StationSides[], facts: readonly Fact[]): Accou
 /** Nothing is payable any more; what was paid before stays paid (DEC-13). */
 function notApplicable({ difference, bill }: Fact, paid: ReadonlyMap<string, string>) {
   const { id: diffId, partnerBillId, platformBillId } = difference;
-  const basis = { ...bill, paid: paid.get(bill.billId) ?? '0.00' };
+  const basis = bill === null ? null : { ...bill, paid: paid.get(bill.billId) ?? '0.00' };
   return { diffId, partnerBillId, platformBillId, ...project(basis, false) };
+}
+
+const NO_TASK = () => null;
+
+/** The pushed rows that became these facts; a platform entry has none. */
+function rowsOf(facts: readonly Fact[], taskOf: (diffId: string) => string | null): RowInDifference[] {
+  return facts.flatMap(({ rowNo, difference: { id: diffId } }) =>
+    rowNo === null ? [] : [{ rowNo, diffId, accountTaskId: taskOf(diffId) }],
+  );
 }
 
 function sameReason(asides: readonly Aside[]): boolean {
   return asides.every((aside) => aside.failure.code === asides[0]?.failure.code);
 }
 
-function messageOf(task: TaskRow): DifferenceMessage {
-  return task.taskData as DifferenceMessage;
+function messageOf(task: TaskRow): AnyDifferenceMessage {
+  return task.taskData as AnyDifferenceMessage;
 }

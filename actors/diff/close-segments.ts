@@ -20,7 +20,7 @@ import {
 import { type PushOrder, readPushOrder } from '../../src/store/push-order.ts';
 import { lockSlotIfHeld, type SlotRight } from '../../src/store/slots.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../../src/store/transaction.ts';
-import { acceptMessage } from './accept-message.ts';
+import { acceptMessage } from '../../src/tasks/accept-message.ts';
 
 export const SEGMENT_BILLS_MAX = 500;
 const SEGMENT_WAIT_MAX_MS = 10_000;

@@ -1,11 +1,16 @@
-/** What a message speaks of, as it is now: both sides of each of its station-months, under the stations' guards (DIF-5). */
-import type { DifferenceMessage, MessageBill, MessageStation } from '../../src/domain/difference-message.ts';
+/** What a push's message speaks of, as it is now: both sides of each of its station-months, under the stations' guards (DIF-5). */
+import type {
+  DifferenceMessage,
+  MessageStation,
+  PlatformMessageStation,
+} from '../../src/domain/difference-message.ts';
 import { Failure } from '../../src/errors.ts';
 import {
   listPartnerBillSides,
   listPlatformAccounts,
   listPlatformBillSides,
   type PartnerBillSide,
+  type PlatformAccountId,
   type PlatformBillSide,
 } from '../../src/store/difference-inputs.ts';
 import { lockGuards, platformStationGuard } from '../../src/store/guards.ts';
@@ -15,8 +20,10 @@ import type { Transaction } from '../../src/store/transaction.ts';
 /** How often a mapping may change between reading it and holding its guards before the message gives up for now. */
 const MAPPING_READS_MAX = 3;
 
-export interface PlacedStation {
-  readonly message: MessageStation;
+export type AnyStation = MessageStation | PlatformMessageStation;
+
+export interface PlacedStation<Station = AnyStation> {
+  readonly message: Station;
   readonly station: MappedStation;
 }
 
@@ -25,7 +32,7 @@ export async function lockStations(
   tx: Transaction,
   partnerOrgId: string,
   message: DifferenceMessage,
-): Promise<PlacedStation[]> {
+): Promise<PlacedStation<MessageStation>[]> {
   const numbers = message.requestparams.stations.map((station) => station.partnerStationNo);
   let known = await listMappedStations(tx, partnerOrgId, numbers);
   for (let reads = 0; reads < MAPPING_READS_MAX; reads++) {
@@ -60,12 +67,23 @@ function mapped(
   return known.get(partnerStationNo) ?? unmapped;
 }
 
-/** A station with its platform station, its bills of the message that still carry its order number, and our side. */
-export interface StationSides {
-  readonly placed: PlacedStation;
+/** A station-month to compare: the partner's bill as it is now, and the pushed row that it came with. */
+export interface ComparedMonth {
+  readonly billYearMonth: string;
+  /** Null: the partner has no bill of it. */
+  readonly bill: PartnerBillSide | null;
+  /** Null where the message carries no pushed rows. */
+  readonly rowNo: number | null;
+}
+
+/** A station with its platform station, both sides of what the message compares there, and our accounts. */
+export interface StationSides<Station = AnyStation> {
+  readonly placed: PlacedStation<Station>;
   readonly platformStationId: string;
-  readonly current: readonly { readonly bill: PartnerBillSide; readonly row: MessageBill }[];
+  readonly months: readonly ComparedMonth[];
   readonly superseded: readonly { readonly rowNo: number; readonly byPushId: string }[];
+  readonly batchDeduction: string | null;
+  readonly partnerAccountId: string | null;
   /** Empty: no platform account, which is an empty side. More than one: a duplicate (DIF-11). */
   readonly platformAccountIds: readonly string[];
   readonly platformBills: ReadonlyMap<string, PlatformBillSide>;
@@ -76,8 +94,8 @@ export async function readSides(
   tx: Transaction,
   partnerOrgId: string,
   acceptNo: string,
-  stations: readonly PlacedStation[],
-): Promise<StationSides[]> {
+  stations: readonly PlacedStation<MessageStation>[],
+): Promise<StationSides<MessageStation>[]> {
   const bills = await listPartnerBillSides(
     tx,
     stations.flatMap(({ message }) => message.bills.map((bill) => bill.billId)),
@@ -93,20 +111,30 @@ export async function readSides(
   );
   return stations.map((placed) => {
     const platformStationId = placed.station.platformStationId!;
+    const split = splitByOrder(placed.message, acceptNo, billById);
     return {
       placed,
       platformStationId,
-      ...splitByOrder(placed.message, acceptNo, billById),
-      platformAccountIds: accounts
-        .filter((one) => one.platformStationId === platformStationId)
-        .map((one) => one.accountId),
-      platformBills: new Map(
-        platformBills
-          .filter((one) => one.platformStationId === platformStationId)
-          .map((one) => [one.billYearMonth, one]),
-      ),
+      ...split,
+      batchDeduction: placed.message.batchDeduction,
+      partnerAccountId: split.months[0]?.bill.accountId ?? null,
+      ...platformSideOf(platformStationId, accounts, platformBills),
     };
   });
+}
+
+/** Our side of one station, out of what was read of all. */
+export function platformSideOf(
+  platformStationId: string,
+  accounts: readonly PlatformAccountId[],
+  bills: readonly PlatformBillSide[],
+): Pick<StationSides, 'platformAccountIds' | 'platformBills'> {
+  const own = <T extends { readonly platformStationId: string }>(rows: readonly T[]) =>
+    rows.filter((row) => row.platformStationId === platformStationId);
+  return {
+    platformAccountIds: own(accounts).map((one) => one.accountId),
+    platformBills: new Map(own(bills).map((one) => [one.billYearMonth, one])),
+  };
 }
 
 /** DIF-5: a row whose bill carries another order number by now leaves the message; the winner's own message is certain. */
@@ -114,19 +142,28 @@ function splitByOrder(
   message: MessageStation,
   acceptNo: string,
   billById: ReadonlyMap<string, PartnerBillSide>,
-): Pick<StationSides, 'current' | 'superseded'> {
-  const current: { bill: PartnerBillSide; row: MessageBill }[] = [];
+) {
+  const months: (ComparedMonth & { readonly bill: PartnerBillSide })[] = [];
   const superseded: { rowNo: number; byPushId: string }[] = [];
   for (const row of message.bills) {
     const bill = billById.get(row.billId);
-    if (bill === undefined || bill.accountId === null) {
-      throw new Failure(
-        'PARTNER_ACCOUNT_MISSING',
-        `The partner account of bill ${row.billId} (station ${message.partnerStationNo}) is missing`,
-      );
-    }
-    if (bill.acceptNo === acceptNo && bill.dataVersion === row.dataVersion) current.push({ bill, row });
+    requirePartnerAccount(bill, row.billId, message.partnerStationNo);
+    if (bill.acceptNo === acceptNo && bill.dataVersion === row.dataVersion)
+      months.push({ billYearMonth: bill.billYearMonth, bill, rowNo: row.rowNo });
     else superseded.push({ rowNo: row.rowNo, byPushId: bill.pushId });
   }
-  return { current, superseded };
+  return { months, superseded };
+}
+
+/** @throws Failure `PARTNER_ACCOUNT_MISSING` */
+export function requirePartnerAccount(
+  bill: PartnerBillSide | undefined,
+  billId: string,
+  partnerStationNo: string,
+): asserts bill is PartnerBillSide {
+  if (bill !== undefined && bill.accountId !== null) return;
+  throw new Failure(
+    'PARTNER_ACCOUNT_MISSING',
+    `The partner account of bill ${billId} (station ${partnerStationNo}) is missing`,
+  );
 }

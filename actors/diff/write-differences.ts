@@ -11,13 +11,13 @@ import {
   upsertDifferences,
 } from '../../src/store/differences.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
-import type { StationSides } from './read-sides.ts';
+import type { ComparedMonth, StationSides } from './read-sides.ts';
 
-/** A compared station-month: its difference as read back, the bill and pushed row that it speaks of. */
+/** A compared station-month: its difference as read back, the partner's bill and the pushed row that it speaks of. */
 export interface Fact {
   readonly difference: StoredDifference;
-  readonly bill: PartnerBillSide;
-  readonly rowNo: number;
+  readonly bill: PartnerBillSide | null;
+  readonly rowNo: number | null;
 }
 
 /** DIF-7 to DIF-9: compare, upsert, read back, check, move the summaries by what changed. */
@@ -26,8 +26,8 @@ export async function writeDifferences(
   terms: PartnerTerms,
   sides: readonly StationSides[],
 ): Promise<Fact[]> {
-  const compared = sides.flatMap((side) => side.current.map((entry) => ({ side, ...entry })));
-  const rows = compared.map(({ side, bill }) => differenceOf(terms, side, bill)).sort(byKey);
+  const compared = sides.flatMap((side) => side.months.map((compare) => ({ side, compare })));
+  const rows = compared.map(({ side, compare }) => differenceOf(terms, side, compare)).sort(byKey);
   if (rows.length === 0) return [];
   const stations = [...new Set(rows.map((row) => row.stationId))];
   const months = [...new Set(rows.map((row) => row.shareMonth))];
@@ -38,29 +38,33 @@ export async function writeDifferences(
   await upsertDifferences(tx, rows);
   const after = checkReadBack(rows, await read());
   await moveSummaries(tx, summaryMoves(before, [...after.values()]));
-  return compared.map(({ side, bill, row }) => ({
-    difference: after.get(keyOf({ stationId: side.platformStationId, shareMonth: bill.billYearMonth }))!,
+  return compared.map(({ side, compare: { billYearMonth, bill, rowNo } }) => ({
+    difference: after.get(keyOf({ stationId: side.platformStationId, shareMonth: billYearMonth }))!,
     bill,
-    rowNo: row.rowNo,
+    rowNo,
   }));
 }
 
-function differenceOf(terms: PartnerTerms, side: StationSides, bill: PartnerBillSide): DifferenceRow {
-  const ours = side.platformBills.get(bill.billYearMonth) ?? null;
+/** The order number of a side that has no bill. */
+const NO_ORDER = '0';
+
+function differenceOf(terms: PartnerTerms, side: StationSides, compare: ComparedMonth): DifferenceRow {
+  const { billYearMonth, bill } = compare;
+  const ours = side.platformBills.get(billYearMonth) ?? null;
   const comparison = compareSides(bill, ours, terms.tolerance);
   return {
     partnerOrgId: terms.partnerOrgId,
     stationId: side.platformStationId,
-    shareMonth: bill.billYearMonth,
+    shareMonth: billYearMonth,
     projectCompanyId: side.placed.station.projectCompanyId,
-    partnerBillId: bill.billId,
+    partnerBillId: bill?.billId ?? null,
     platformBillId: ours?.billId ?? null,
-    partnerAccountId: bill.accountId,
+    partnerAccountId: bill?.accountId ?? side.partnerAccountId,
     platformAccountId: side.platformAccountIds[0] ?? null,
     ...comparison,
-    partnerQueryStatus: bill.partnerQueryStatus,
-    acceptNo: bill.acceptNo,
-    dataVersion: bill.dataVersion,
+    partnerQueryStatus: bill?.partnerQueryStatus ?? null,
+    acceptNo: bill?.acceptNo ?? NO_ORDER,
+    dataVersion: bill?.dataVersion ?? NO_ORDER,
   };
 }
 

@@ -1,4 +1,7 @@
-/** A difference message: a segment of committed stations of one push, with an identity of its own (DIF-1 to DIF-3). */
+/**
+ * A difference message, with an identity of its own (DIF-1 to DIF-3): a segment of committed stations of one push, or
+ * platform bills that were created, changed or deleted (DIF-4).
+ */
 import { createHash, randomInt } from 'node:crypto';
 
 /** A bill in a message, with the version that it was handed over with. Short names: there are up to 500 in a message. */
@@ -16,19 +19,48 @@ export interface MessageStation {
   readonly bills: readonly MessageBill[];
 }
 
-export interface DifferenceMessage {
+export interface PartnerEntry {
+  readonly entry: 'PARTNER_BILLS';
+  readonly pushId: string;
+  /** With each bill's dataVersion: the order number under which the bills were handed over. */
+  readonly acceptNo: string;
+  readonly stations: readonly MessageStation[];
+}
+
+/** Platform bills of a station, by the months whose differences are to follow them. */
+export interface PlatformMessageStation {
+  readonly platformStationId: string;
+  readonly bills: readonly { readonly billId: string; readonly billYearMonth: string }[];
+}
+
+/** Both platform entries say which station-months to look at again; what is written is what stands there then. */
+export interface PlatformEntry {
+  readonly entry: 'PLATFORM_CHANGED' | 'PLATFORM_DELETED';
+  readonly stations: readonly PlatformMessageStation[];
+}
+
+export interface DifferenceMessage<Entry extends PartnerEntry | PlatformEntry = PartnerEntry> {
   readonly taskMainId: string;
   readonly parentTraceId: string;
   /** The segment's closing time in ms since 1970, stored once; parts that are split off keep it. */
   readonly startTime: string;
   readonly recordTimestamp: string;
-  readonly requestparams: {
-    readonly entry: 'PARTNER_BILLS';
-    readonly pushId: string;
-    /** With each bill's dataVersion: the order number under which the bills were handed over. */
-    readonly acceptNo: string;
-    readonly stations: readonly MessageStation[];
-  };
+  readonly requestparams: Entry;
+}
+
+export type AnyDifferenceMessage = DifferenceMessage | DifferenceMessage<PlatformEntry>;
+
+export function isPartnerMessage(message: AnyDifferenceMessage): message is DifferenceMessage {
+  return message.requestparams.entry === 'PARTNER_BILLS';
+}
+
+const NO_PUSH = '0';
+
+/** The push that a message speaks of and its order number; a platform bill comes from none. */
+export function orderOf(message: AnyDifferenceMessage): { pushId: string; acceptNo: string } {
+  if (!isPartnerMessage(message)) return { pushId: NO_PUSH, acceptNo: NO_PUSH };
+  const { pushId, acceptNo } = message.requestparams;
+  return { pushId, acceptNo };
 }
 
 const RANDOM_BITS = 21n;
@@ -39,21 +71,21 @@ export function newTaskMainId(nowMs: number): string {
 }
 
 /** DIF-2 */
-export function requestIdOf(message: DifferenceMessage): string {
+export function requestIdOf(message: AnyDifferenceMessage): string {
   if (/^[1-9]\d*$/.test(message.taskMainId)) return `MONTHLY_DIFF:${message.taskMainId}`;
   return `MONTHLY_DIFF:${createHash('sha256').update(JSON.stringify(message.requestparams)).digest('hex')}`;
 }
 
-export function messageTaskCode(message: DifferenceMessage): string {
+export function messageTaskCode(message: AnyDifferenceMessage): string {
   return requestIdOf(message);
 }
 
 /** The same message for other stations: a new identity, the parent's start time and trace (DIF-16). */
-export function withStations(
-  message: DifferenceMessage,
-  stations: readonly MessageStation[],
+export function withStations<Entry extends PartnerEntry | PlatformEntry>(
+  message: DifferenceMessage<Entry>,
+  stations: Entry['stations'],
   nowMs: number,
-): DifferenceMessage {
+): DifferenceMessage<Entry> {
   return {
     ...message,
     taskMainId: newTaskMainId(nowMs),
@@ -62,8 +94,13 @@ export function withStations(
 }
 
 /** The same message under another id of the same millisecond: its own was taken. */
-export function withIdDrawnAgain(message: DifferenceMessage): DifferenceMessage {
+export function withIdDrawnAgain(message: AnyDifferenceMessage): AnyDifferenceMessage {
   return { ...message, taskMainId: newTaskMainId(Number(BigInt(message.taskMainId) >> RANDOM_BITS)) };
+}
+
+/** The pushed rows that a message carries; a platform bill is none. */
+export function rowsOfMessage(message: AnyDifferenceMessage): number[] {
+  return isPartnerMessage(message) ? rowNosOf(message.requestparams.stations) : [];
 }
 
 export function rowNosOf(stations: readonly MessageStation[]): number[] {

@@ -19,7 +19,6 @@ export interface PartnerBillSide {
   readonly billId: string;
   /** Null where the account is missing: the message fails (DIF-5). */
   readonly accountId: string | null;
-  readonly partnerStationNo: string | null;
   readonly billYearMonth: string;
   readonly settlement: string;
   readonly rent: string;
@@ -32,19 +31,54 @@ export interface PartnerBillSide {
   readonly dataVersion: string;
 }
 
-/** The partner's bills as they are now; missing amounts count 0 (DEC-6). */
+/** As they are now; missing amounts count 0 (DEC-6). */
+const PARTNER_BILL_SIDE = `b.id billId, a.id accountId, b.bill_year_month billYearMonth,
+            COALESCE(b.settlement_amount, 0.00) settlement, b.rent, COALESCE(b.pre_rent, 0.00) preRent,
+            COALESCE(b.freeze_amount, 0.00) freeze, COALESCE(b.deduction_amount, 0.00) deduction,
+            b.partner_query_status partnerQueryStatus, b.push_id pushId, b.accept_no acceptNo, b.data_version dataVersion`;
+
 export async function listPartnerBillSides(sql: Sql, billIds: readonly string[]): Promise<PartnerBillSide[]> {
   if (billIds.length === 0) return [];
   return sql.many<PartnerBillSide>(
-    `SELECT b.id billId, a.id accountId, a.partner_station_no partnerStationNo, b.bill_year_month billYearMonth,
-            COALESCE(b.settlement_amount, 0.00) settlement, b.rent, COALESCE(b.pre_rent, 0.00) preRent,
-            COALESCE(b.freeze_amount, 0.00) freeze, COALESCE(b.deduction_amount, 0.00) deduction,
-            b.partner_query_status partnerQueryStatus, b.push_id pushId, b.accept_no acceptNo, b.data_version dataVersion
+    `SELECT ${PARTNER_BILL_SIDE}
        FROM fi_customer_bill_partner b
        LEFT JOIN fi_customer_account_partner a ON a.id = b.customer_account_id AND a.del_flag = 0
       WHERE b.id IN (?)`,
     [billIds],
   );
+}
+
+/** Of these stations of the partner in these months. */
+export async function listPartnerBillSidesOfMonths(
+  sql: Sql,
+  partnerOrgId: string,
+  partnerStationNos: readonly string[],
+  months: readonly string[],
+): Promise<(PartnerBillSide & { readonly partnerStationNo: string })[]> {
+  if (partnerStationNos.length === 0 || months.length === 0) return [];
+  return sql.many<PartnerBillSide & { readonly partnerStationNo: string }>(
+    `SELECT ${PARTNER_BILL_SIDE}, owner.partner_station_no partnerStationNo
+       FROM fi_customer_account_partner owner
+       JOIN fi_customer_bill_partner b ON b.customer_account_id = owner.id AND b.del_flag = 0
+       LEFT JOIN fi_customer_account_partner a ON a.id = owner.id AND a.del_flag = 0
+      WHERE owner.partner_org_id = ? AND owner.partner_station_no IN (?) AND b.bill_year_month IN (?)`,
+    [partnerOrgId, partnerStationNos, months],
+  );
+}
+
+/** By the partner's station number; a station without an account is not in it. */
+export async function listPartnerAccountIds(
+  sql: Sql,
+  partnerOrgId: string,
+  partnerStationNos: readonly string[],
+): Promise<Map<string, string>> {
+  if (partnerStationNos.length === 0) return new Map();
+  const rows = await sql.many<{ id: string; partnerStationNo: string }>(
+    `SELECT id, partner_station_no partnerStationNo FROM fi_customer_account_partner
+      WHERE partner_org_id = ? AND partner_station_no IN (?) AND del_flag = 0`,
+    [partnerOrgId, partnerStationNos],
+  );
+  return new Map(rows.map((row) => [row.partnerStationNo, row.id]));
 }
 
 export interface PlatformAccountId {

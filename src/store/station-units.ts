@@ -25,6 +25,22 @@ export async function listMappedStations(
   return new Map(rows.map((row) => [row.partnerStationNo, row]));
 }
 
+/** Which stations of the partner these platform stations are, by platform station; the mapping is unique both ways. */
+export async function listStationsMappedTo(
+  sql: Sql,
+  partnerOrgId: string,
+  platformStationIds: readonly string[],
+): Promise<Map<string, MappedStation & { readonly platformStationId: string }>> {
+  if (platformStationIds.length === 0) return new Map();
+  const rows = await sql.many<MappedStation & { readonly platformStationId: string }>(
+    `SELECT partner_station_no partnerStationNo, partner_station_id partnerStationId,
+            platform_station_id platformStationId, project_company_id projectCompanyId
+       FROM station_mapping WHERE partner_org_id = ? AND platform_station_id IN (?) AND platform_station_id > 0`,
+    [partnerOrgId, platformStationIds],
+  );
+  return new Map(rows.map((row) => [row.platformStationId, row]));
+}
+
 /**
  * An accepted row (r) with its push (p), partner (pa), account (a) and the bill (b) that stands where it will be
  * written; a and b are null where nothing stands there yet. `dataVersion` counts only for versioned partners (STA-11).

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { acceptMessage } from '../../actors/diff/accept-message.ts';
 import {
   type DifferenceMessage,
   messageTaskCode,
   newTaskMainId,
 } from '../../src/domain/difference-message.ts';
 import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
+import { acceptMessage } from '../../src/tasks/accept-message.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 
 describe('actors: a new difference message', () => {

@@ -4,13 +4,14 @@
  */
 import { routeOf } from '../../queues/route.ts';
 import {
-  type DifferenceMessage,
+  type AnyDifferenceMessage,
   messageTaskCode,
+  orderOf,
   requestIdOf,
   withIdDrawnAgain,
-} from '../../src/domain/difference-message.ts';
-import { insertTaskIfNew, type TaskSeed } from '../../src/store/tasks.ts';
-import type { Transaction } from '../../src/store/transaction.ts';
+} from '../domain/difference-message.ts';
+import { insertTaskIfNew, type TaskSeed } from '../store/tasks.ts';
+import type { Transaction } from '../store/transaction.ts';
 
 export interface AcceptedMessage {
   readonly id: string;
@@ -20,7 +21,7 @@ export interface AcceptedMessage {
 export async function acceptMessage(
   tx: Transaction,
   partnerOrgId: string,
-  message: DifferenceMessage,
+  message: AnyDifferenceMessage,
 ): Promise<AcceptedMessage> {
   for (let drawn = message; ; drawn = withIdDrawnAgain(drawn)) {
     const seed = seedOf(partnerOrgId, drawn);
@@ -29,7 +30,7 @@ export async function acceptMessage(
   }
 }
 
-function seedOf(partnerOrgId: string, message: DifferenceMessage): TaskSeed {
+function seedOf(partnerOrgId: string, message: AnyDifferenceMessage): TaskSeed {
   const { stage, taskType, attemptsMax } = routeOf('income-diff');
   return {
     stage,
@@ -38,7 +39,7 @@ function seedOf(partnerOrgId: string, message: DifferenceMessage): TaskSeed {
     businessKey: requestIdOf(message),
     data: message,
     partnerOrgId,
-    pushId: message.requestparams.pushId,
+    pushId: orderOf(message).pushId,
     maxRetryCount: attemptsMax,
   };
 }
