@@ -1,4 +1,4 @@
-/** GET /admin/api/v1/differences, /accounts, /snapshots and /locks: what the chain wrote, and what payment holds. */
+/** GET /admin/api/v1/differences, /platform-bills, /accounts, /snapshots and /locks: what the chain wrote, our own bills, and what payment holds. */
 import type { Request, RequestHandler } from 'express';
 import type { DifferenceStatus } from '../domain/difference.ts';
 import type { PaymentStatus } from '../domain/projection.ts';
@@ -8,6 +8,7 @@ import {
   listAccounts,
   listBillLocks,
   listDifferences,
+  listPlatformBills,
   listSnapshots,
   type StationMonthFilter,
 } from '../store/ledger-lists.ts';
@@ -38,6 +39,24 @@ export function listDifferencesRoute(sql: Sql): RequestHandler {
     const { items, nextCursor } = await listDifferences(sql, filter, readPageWish(request));
     response.json({
       items: items.map((row) => ({ ...row, bothSidesReady: row.bothSidesReady === 1, ...times(row) })),
+      nextCursor,
+    });
+  };
+}
+
+/** Those that are not deleted; all of them with `deleted=all`. */
+export function listPlatformBillsRoute(sql: Sql): RequestHandler {
+  return async (request, response) => {
+    refuseOtherParameters(request, ['partnerOrgId', 'platformStationId', 'billYearMonth', 'deleted']);
+    const filter = {
+      partnerOrgId: readId(request, 'partnerOrgId'),
+      platformStationId: readId(request, 'platformStationId'),
+      month: readMonth(request, 'billYearMonth'),
+      deletedToo: readOneOf(request, 'deleted', ['none', 'all'] as const) === 'all',
+    };
+    const { items, nextCursor } = await listPlatformBills(sql, filter, readPageWish(request));
+    response.json({
+      items: items.map((row) => ({ ...row, deleted: row.deleted === 1, ...times(row) })),
       nextCursor,
     });
   };

@@ -9,6 +9,7 @@ import { authenticateOperator, refuseWithoutToken } from './authenticate.ts';
 import { boardRouter } from './board.ts';
 import { changePartner } from './change-partner.ts';
 import { changeSigning } from './change-signing.ts';
+import { changePlatformBillsRoute } from './change-platform-bills.ts';
 import { createCredential } from './create-credential.ts';
 import { createPartner } from './create-partner.ts';
 import { createSnapshotsRoute } from './create-snapshots.ts';
@@ -19,6 +20,7 @@ import {
   listAccountsRoute,
   listDifferencesRoute,
   listLocksRoute,
+  listPlatformBillsRoute,
   listSnapshotsRoute,
 } from './list-ledger.ts';
 import { listOperationsRoute } from './list-operations.ts';
@@ -108,6 +110,8 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/pushes', listAnyPushesRoute(store));
   router.get('/locks', listLocksRoute(store));
   router.get('/differences', listDifferencesRoute(store));
+  router.get('/platform-bills', listPlatformBillsRoute(store));
+  router.post('/platform-bills', changePlatformBillsRoute(engine));
   router.get('/accounts', listAccountsRoute(store));
   router.get('/snapshots', listSnapshotsRoute(store));
   router.post('/snapshots', createSnapshotsRoute(engine));

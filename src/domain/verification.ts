@@ -13,6 +13,8 @@ export interface VerdictWish {
 export interface BillToVerify {
   readonly acceptNo: string;
   readonly paymentFlow: 'ENABLED' | 'DISABLED' | null;
+  /** Our own bill of it has changed, and the difference does not say so yet. */
+  readonly platformChangeDue: boolean;
   readonly difference: {
     readonly acceptNo: string;
     readonly status: string;
@@ -32,7 +34,8 @@ export function faultOfVerdict(wish: VerdictWish, bill: BillToVerify | null): Ve
   const { difference } = bill;
   if (difference === null) return { status: 409, code: 'NO_DIFFERENCE' };
   if (bill.paymentFlow !== 'ENABLED') return { status: 409, code: 'PAYMENT_NOT_ENABLED' };
-  if (difference.acceptNo !== bill.acceptNo) return { status: 409, code: 'DIFFERENCE_BEHIND' };
+  if (difference.acceptNo !== bill.acceptNo || bill.platformChangeDue)
+    return { status: 409, code: 'DIFFERENCE_BEHIND' };
   if (wish.reason !== null) return null;
   const matched = difference.bothSidesReady && difference.status === 'MATCHED';
   if (wish.partnerQueryStatus === 'UNQUALIFIED' || !matched) return { status: 422, code: 'REASON_NEEDED' };

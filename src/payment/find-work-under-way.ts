@@ -1,4 +1,5 @@
 /** DEC-24: bills whose amounts may be about to change; the caller holds their platform guards. */
+import { listPlatformChangesDue } from '../store/platform-changes.ts';
 import type { ReservableBill } from '../store/reservations.ts';
 import type { Transaction } from '../store/transaction.ts';
 import {
@@ -26,9 +27,16 @@ export async function findWorkUnderWay(
     ...(await listDifferencesToRefresh(tx, partnerOrgId, pushes, diffIds)),
     ...(await listDifferencesAwaitingSnapshot(tx, codes, diffIds)),
   ]);
+  const ours = await listPlatformChangesDue(
+    tx,
+    partnerOrgId,
+    bills.map((bill) => ({ platformStationId: bill.platformStationId, month: bill.billYearMonth })),
+  );
   const underWay = bills.filter(
     (bill) =>
-      rows.has(`${bill.partnerStationNo}/${bill.billYearMonth}`) || differences.has(bill.diffId ?? ''),
+      rows.has(`${bill.partnerStationNo}/${bill.billYearMonth}`) ||
+      differences.has(bill.diffId ?? '') ||
+      ours.has(`${bill.platformStationId}/${bill.billYearMonth}`),
   );
   return new Set(underWay.map((bill) => bill.partnerBillId));
 }

@@ -60,7 +60,7 @@ const FAULT_TEXTS: Readonly<Record<VerdictFault['code'], string>> = {
   PUSHED_AGAIN: 'the bill was pushed again since it was looked at',
   NO_DIFFERENCE: 'the bill has no difference yet',
   PAYMENT_NOT_ENABLED: 'the partner does not take part in payment',
-  DIFFERENCE_BEHIND: 'the difference does not speak of this push yet',
+  DIFFERENCE_BEHIND: 'the difference does not speak yet of this push, or of a change of our own bill',
   REASON_NEEDED: 'a reason must be stated unless both sides are there and match',
 };
 
@@ -71,7 +71,7 @@ function toVerify(bill: VerifiableBill | undefined) {
     diffId === null
       ? null
       : { acceptNo: bill.diffAcceptNo!, status: bill.diffStatus!, bothSidesReady: bill.bothSidesReady === 1 };
-  return { acceptNo, paymentFlow, difference };
+  return { acceptNo, paymentFlow, difference, platformChangeDue: Number(bill.platformChangeDue) === 1 };
 }
 
 function saysSo(bill: VerifiableBill, wish: VerdictWish): boolean {

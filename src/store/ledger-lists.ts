@@ -1,4 +1,4 @@
-/** Lists of what the chain writes, for people: differences, accounts, snapshots, and the locks that payment holds. */
+/** Lists of what the chain writes, for people: differences, both sides' accounts, our own bills, snapshots, and the locks that payment holds. */
 import { equalities, type ListSource, listPage, type Page } from './list-page.ts';
 import type { Sql } from './sql.ts';
 
@@ -59,6 +59,37 @@ export function listDifferences(
   });
   const selective = filter.partnerOrgId !== null && filter.platformStationId !== null;
   return listPage(sql, { ...DIFFERENCES, filters, selective }, page);
+}
+
+const PLATFORM_BILLS = {
+  from: 'fi_customer_bill',
+  key: 'id',
+  columns: `id, customer_account_id platformAccountId, partner_org_id partnerOrgId, small_station_id platformStationId,
+    bill_year_month billYearMonth, settlement_amount settlementAmount, rent, pre_rent preRent,
+    freeze_amount freezeAmount, deduction_amount deductionAmount, ${PROJECTION}, del_flag deleted,
+    create_time createTime, update_time updateTime`,
+};
+
+export interface ListedPlatformBill {
+  readonly id: string;
+  readonly deleted: number;
+  readonly createTime: string;
+  readonly updateTime: string;
+  readonly [column: string]: unknown;
+}
+
+export function listPlatformBills(
+  sql: Sql,
+  filter: Omit<StationMonthFilter, 'status'> & { readonly deletedToo: boolean },
+  page: PageWish,
+): Promise<Page<ListedPlatformBill>> {
+  const filters = equalities({
+    partner_org_id: filter.partnerOrgId,
+    small_station_id: filter.platformStationId,
+    bill_year_month: filter.month,
+    del_flag: filter.deletedToo ? null : 0,
+  });
+  return listPage(sql, { ...PLATFORM_BILLS, filters }, page);
 }
 
 const SNAPSHOTS = {

@@ -1,4 +1,5 @@
 /** Statements of a verification: the bill with its difference, and the verdict on both (DEC-8). */
+import { isPlatformChangeDue } from './platform-changes.ts';
 import type { Sql } from './sql.ts';
 
 export interface VerifiableBill {
@@ -17,7 +18,15 @@ export interface VerifiableBill {
   readonly bothSidesReady: number | null;
   readonly partnerAccountId: string | null;
   readonly platformAccountId: string | null;
+  /** An unfinished message speaks of our own bill of that station-month. */
+  readonly platformChangeDue: number | string;
 }
+
+const PLATFORM_CHANGE_DUE = isPlatformChangeDue({
+  partner: 'b.partner_org_id',
+  station: 'm.platform_station_id',
+  month: 'b.bill_year_month',
+});
 
 export async function listVerifiableBills(sql: Sql, ids: readonly string[]): Promise<VerifiableBill[]> {
   if (ids.length === 0) return [];
@@ -26,7 +35,7 @@ export async function listVerifiableBills(sql: Sql, ids: readonly string[]): Pro
             b.bill_year_month billYearMonth, b.accept_no acceptNo, b.partner_query_status partnerQueryStatus,
             b.unqualified_reason unqualifiedReason, p.payment_flow paymentFlow, d.id diffId, d.accept_no diffAcceptNo,
             d.status diffStatus, d.both_sides_ready bothSidesReady, d.partner_account_id partnerAccountId,
-            d.platform_account_id platformAccountId
+            d.platform_account_id platformAccountId, ${PLATFORM_CHANGE_DUE} platformChangeDue
        FROM fi_customer_bill_partner b
        JOIN fi_customer_account_partner a ON a.id = b.customer_account_id
        JOIN partner p ON p.partner_org_id = b.partner_org_id

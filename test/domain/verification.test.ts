@@ -10,6 +10,7 @@ const wish: VerdictWish = {
 const bill: BillToVerify = {
   acceptNo: '7',
   paymentFlow: 'ENABLED',
+  platformChangeDue: false,
   difference: { acceptNo: '7', status: 'MATCHED', bothSidesReady: true },
 };
 const differing = { ...bill, difference: { ...bill.difference!, status: 'MISMATCHED' } };
@@ -47,6 +48,12 @@ describe('domain: verdicts on bills, every refusal in its order', () => {
       'DEC-8 the difference speaks of an earlier push',
       wish,
       { ...bill, difference: { ...bill.difference!, acceptNo: '6' } },
+      '409 DIFFERENCE_BEHIND',
+    ],
+    [
+      'DEC-25 our own bill has changed, and the difference does not say so yet, whatever the reason',
+      { ...wish, reason: 'checked on site' },
+      { ...bill, platformChangeDue: true },
       '409 DIFFERENCE_BEHIND',
     ],
     ['DEC-25 mismatched, without a reason', wish, differing, '422 REASON_NEEDED'],

@@ -1,6 +1,7 @@
 /** Conditions that tell what is properly on its way from what is wrong, for the statements of this folder. */
 import { Place, type PlaceName } from '../../domain/place.ts';
 import { TaskStatus } from '../../domain/task-status.ts';
+import { isPlatformChangeDue } from '../platform-changes.ts';
 
 /** As `place IN (…)` lists them. */
 export function placesNamed(names: readonly PlaceName[]): string {
@@ -34,7 +35,8 @@ export function placeOfBill(bill: string, place: string): string {
 
 /**
  * An unfinished account refresh that comes from no push (verification, platform bill, payment, full refresh) speaks of the
- * difference `diff` (DEC-24). Those that come from a push are told by the place of the bill's own row.
+ * difference `diff`, or the message of a platform bill that will ask for one (DEC-24). Those that come from a push are told
+ * by the place of the bill's own row.
  */
 export function isRefreshDue(diff: string): string {
   return `(EXISTS (SELECT 1 FROM fi_async_task named FORCE INDEX (idx_task_push)
@@ -42,5 +44,6 @@ export function isRefreshDue(diff: string): string {
               AND JSON_CONTAINS(named.task_data, JSON_QUOTE(CAST(${diff}.id AS CHAR)), '$.differenceFactIds'))
     OR EXISTS (SELECT 1 FROM fi_async_task everything FORCE INDEX (idx_task_push)
             WHERE everything.push_id = 0 AND everything.stage = 'account-full' AND ${isUnfinished('everything')}
-              AND everything.partner_org_id = ${diff}.partner_org_id))`;
+              AND everything.partner_org_id = ${diff}.partner_org_id)
+    OR ${isPlatformChangeDue({ partner: `${diff}.partner_org_id`, station: `${diff}.station_id`, month: `${diff}.share_month` })})`;
 }
