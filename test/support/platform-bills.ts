@@ -75,7 +75,8 @@ export async function listLedgerFaults(sql: Sql, partnerOrgId: string): Promise<
        LEFT JOIN fi_customer_account_partner a
          ON a.partner_org_id = m.partner_org_id AND a.partner_station_no = m.partner_station_no
        LEFT JOIN fi_customer_bill_partner b ON b.customer_account_id = a.id AND b.bill_year_month = d.share_month
-       LEFT JOIN fi_customer_account oa ON oa.partner_org_id = d.partner_org_id AND oa.small_station_id = d.station_id
+       LEFT JOIN fi_customer_account oa
+         ON oa.partner_org_id = d.partner_org_id AND oa.small_station_id = d.station_id AND oa.del_flag = 0
        LEFT JOIN fi_customer_bill o
          ON o.customer_account_id = oa.id AND o.bill_year_month = d.share_month AND o.del_flag = 0
       WHERE d.partner_org_id = ? AND (${wrong.join(' OR ')}
