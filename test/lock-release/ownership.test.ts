@@ -205,33 +205,4 @@ describe('lock release: exactly its own locks', () => {
       expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED', 'RELEASED']);
     });
   });
-
-  it('LCK-21 nothing else is written: no bill, difference, amount, snapshot or further task', async () => {
-    const { store } = testStore;
-    const submit = await makeSubmit(store, { version: { version_build_status: 'PUBLISHED' } });
-    await makeBillWithLock(store, submit, { lock: { lock_status: 'ACTIVE' } });
-    await makeRelease(store, submit, 'ORDER_VOID');
-    const counts = async () => {
-      const tables = [
-        'fi_async_task',
-        'fi_customer_bill',
-        'fi_customer_bill_partner',
-        'fi_monthly_income_difference',
-        'fi_resident_income_payment_bill_dimension_snapshot',
-        'fi_resident_income_payment_fact',
-        'fi_resident_income_payment_audit_plan',
-        'fi_resident_income_payment_async_operation_log',
-      ];
-      const found = [];
-      for (const table of tables) found.push(await store.one(`SELECT COUNT(*) c FROM ${table}`));
-      const bills = await store.many('SELECT * FROM fi_resident_income_payment_order_bill');
-      const order = await store.many('SELECT * FROM fi_resident_income_payment_order');
-      const version = await store.many('SELECT * FROM fi_resident_income_payment_order_version');
-      const session = await store.many('SELECT * FROM selection_session');
-      return JSON.stringify([found, bills, order, version, session]);
-    };
-    const before = await counts();
-    await makeWorker(store).work();
-    expect(await counts()).to.equal(before);
-  });
 });
