@@ -144,16 +144,24 @@ export type DueTask = TaskRow & { readonly waitedUs: string };
  */
 export async function lockDueTasks(
   sql: Sql,
-  where: { stage: StageName; partnerOrgId: string; limit: number },
+  where: { stage: StageName; partnerOrgId: string; limit: number; except?: readonly string[] },
 ): Promise<DueTask[]> {
+  const except = where.except ?? [];
   return sql.many<DueTask>(
     `SELECT ${TASK_COLUMNS}, TIMESTAMPDIFF(MICROSECOND, next_execute_time, NOW(3)) waitedUs
        FROM fi_async_task FORCE INDEX (idx_task_claim)
       WHERE claimable = 1 AND stage = ? AND partner_org_id = ? AND next_execute_time <= NOW(3)
         AND (SELECT COUNT(*) FROM stage_control c WHERE c.stage = ? AND c.paused = 1) = 0
         AND (SELECT COUNT(*) FROM partner p WHERE p.partner_org_id = ? AND p.paused = 1) = 0
+        ${except.length === 0 ? '' : 'AND id NOT IN (?)'}
       ORDER BY next_execute_time, retry_count, id LIMIT ${where.limit} FOR UPDATE SKIP LOCKED`,
-    [where.stage, where.partnerOrgId, where.stage, where.partnerOrgId],
+    [
+      where.stage,
+      where.partnerOrgId,
+      where.stage,
+      where.partnerOrgId,
+      ...(except.length === 0 ? [] : [except]),
+    ],
   );
 }
 
@@ -173,6 +181,23 @@ export async function markRunning(
             started_time = NOW(3), update_time = NOW(3)
       WHERE id IN (?)`,
     [holder.slotNo, holder.fence, holder.worker, ids],
+  );
+}
+
+/** Of a task that this transaction has locked and could not claim (LCK-25): due later, with the reason, nothing counted. */
+export async function putOffUnclaimed(
+  sql: Sql,
+  id: string,
+  wait: { readonly dueInMs: number; readonly message: string },
+): Promise<void> {
+  await sql.changeExactly(
+    1,
+    'putting off a task that could not be claimed',
+    `UPDATE fi_async_task
+        SET error_code = 'NOT_CLAIMED', error_message = ?, next_execute_time = NOW(3) + INTERVAL ? MICROSECOND,
+            update_time = NOW(3)
+      WHERE id = ?`,
+    [wait.message.slice(0, 1000), wait.dueInMs * 1000, id],
   );
 }
 

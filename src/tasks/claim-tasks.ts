@@ -2,10 +2,13 @@
  * Claiming (ENG-8): due tasks of the slot's partner and stage, in a batch, by primary key, with the attempt counted up.
  * A task whose process has died before is claimed alone: claimed together, one killer takes the innocent with it (ENG-11).
  */
+import { routeOf } from '../../queues/route.ts';
 import { TaskStatus } from '../domain/task-status.ts';
+import { RowCountError, toFailure } from '../errors.ts';
+import { isDatabaseAway } from '../store/database-away.ts';
 import { extendSlotIfHeld, type SlotRight } from '../store/slots.ts';
-import { type DueTask, lockDueTasks, markRunning } from '../store/tasks.ts';
-import type { Transaction } from '../store/transaction.ts';
+import { type DueTask, lockDueTasks, markRunning, putOffUnclaimed } from '../store/tasks.ts';
+import { isConflict, type Transaction } from '../store/transaction.ts';
 import type { Engine } from './engine.ts';
 import type { ClaimedTask } from './stage-handler.ts';
 
@@ -18,6 +21,9 @@ export interface Claim {
 /** No claim was made: whether more is due is not known, so a successor must be queued. */
 export const NOT_ASKED: Claim = { tasks: [], full: true };
 
+/** When more tasks than this cannot be claimed, it is not about them: a right that is missing, a disk that is full. */
+const REFUSED_MAX = 10;
+
 /**
  * The caller's transaction holds the slot row. Claims, names the batch in the slot, and moves its lease on, as the
  * transaction's last writes.
@@ -28,27 +34,81 @@ export async function claimTasks(
   right: SlotRight,
   limit: number,
 ): Promise<Claim> {
-  const due = await lockDueTasks(tx, { stage: right.stage, partnerOrgId: right.partnerOrgId, limit });
-  const chosen = untilFirstSuspect(due);
-  if (chosen.length > 0) {
-    await markRunning(
-      tx,
-      chosen.map((task) => task.id),
-      { slotNo: right.slotNo, fence: right.fence, worker: right.holder },
-    );
-    const waitedMs = chosen.map((task) => Number(task.waitedUs) / 1000);
-    tx.afterCommit(() => engine.observer.claimed(right.stage, chosen.length, waitedMs));
+  const { stage, partnerOrgId } = right;
+  const refused: string[] = [];
+  let due: readonly DueTask[];
+  let chosen: readonly DueTask[];
+  let claimed: readonly DueTask[];
+  do {
+    due = await lockDueTasks(tx, { stage, partnerOrgId, limit, except: refused });
+    chosen = untilFirstSuspect(due);
+    claimed = await markAllRunning(engine, tx, right, chosen, refused);
+  } while (claimed.length === 0 && chosen.length > 0);
+  if (claimed.length > 0) {
+    const waitedMs = claimed.map((task) => Number(task.waitedUs) / 1000);
+    tx.afterCommit(() => engine.observer.claimed(stage, waitedMs.length, waitedMs));
   }
-  await extendSlotIfHeld(
-    tx,
-    right,
-    engine.limits.slotLeaseMs,
-    chosen.map((task) => task.id),
-  );
+  const ids = claimed.map((task) => task.id);
+  await extendSlotIfHeld(tx, right, engine.limits.slotLeaseMs, ids);
   return {
-    tasks: chosen.map((task) => asClaimed(task, right)),
+    tasks: claimed.map((task) => asClaimed(task, right)),
     full: due.length === limit || chosen.length < due.length,
   };
+}
+
+/** One statement for all; where the database refuses that, one by one, so that an error concerns its own task (LCK-25). */
+async function markAllRunning(
+  engine: Engine,
+  tx: Transaction,
+  right: SlotRight,
+  tasks: readonly DueTask[],
+  refused: string[],
+): Promise<readonly DueTask[]> {
+  if (tasks.length === 0) return [];
+  const holder = { slotNo: right.slotNo, fence: right.fence, worker: right.holder };
+  try {
+    await markRunning(
+      tx,
+      tasks.map((task) => task.id),
+      holder,
+    );
+    return tasks;
+  } catch (error) {
+    if (!isAboutRows(error)) throw error;
+    if (tasks.length === 1) return setAside(engine, tx, tasks[0]!, refused, error);
+  }
+  const marked: DueTask[] = [];
+  for (const task of tasks) marked.push(...(await markAllRunning(engine, tx, right, [task], refused)));
+  return marked;
+}
+
+/** A statement that was refused is undone by itself, and its transaction may go on; after these it may not, or never ran. */
+function isAboutRows(error: unknown): boolean {
+  return !isConflict(error) && !isDatabaseAway(error) && !(error instanceof RowCountError);
+}
+
+/**
+ * Nothing was begun, so nothing is counted: the task waits as long as its type ever waits, with the reason shown. If even
+ * that is refused, it is passed over by this claim and found again by the next. @returns none
+ */
+async function setAside(
+  engine: Engine,
+  tx: Transaction,
+  task: DueTask,
+  refused: string[],
+  error: unknown,
+): Promise<readonly DueTask[]> {
+  refused.push(task.id);
+  if (refused.length > REFUSED_MAX) throw error;
+  const wait = {
+    dueInMs: routeOf(task.stage).backOff(task.maxRetryCount, Math.random()),
+    message: `It could not be claimed: ${toFailure(error).message}`,
+  };
+  await putOffUnclaimed(tx, task.id, wait).catch((again) => {
+    if (!isAboutRows(again)) throw again;
+  });
+  tx.afterCommit(() => engine.observer.trouble(`claiming ${task.taskCode}`, error));
+  return [];
 }
 
 /** ENG-11: a suspect at the head stands alone; else all before the first suspect. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { dueInMs, readTask, statusOf } from '../support/engine.ts';
+import { insertNumberedRow } from '../support/factory.ts';
 import {
   lockStatuses,
   type MadeSubmit,
@@ -9,7 +10,13 @@ import {
   makeSubmit,
   readBatch,
 } from '../support/payment-factory.ts';
-import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+import {
+  forgetTasks,
+  makeRelease,
+  makeReleaseSlots,
+  makeWorker,
+  type ReleaseWorker,
+} from '../support/release-world.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -117,6 +124,29 @@ describe('lock release: failures', () => {
       expect(await lockStatuses(store, ids)).to.deep.equal(['RESERVED']);
     });
   }
+
+  it('LCK-12 of several batches of the phase the first by number is meant, whatever its id', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, { batch: { batch_no: 2 } });
+    await insertNumberedRow(store, 'selection_submit_batch', {
+      payment_order_version_id: submit.versionId,
+      session_id: submit.sessionId,
+      batch_phase: 'LOCK_RELEASE',
+      batch_no: 1,
+    });
+    await makeLocks(store, submit, 1);
+    await makeRelease(store, submit, 'BUILD_FAILED');
+    await makeWorker(store).work();
+    const batches = await store.many(
+      `SELECT batch_no, batch_status, processed_count FROM selection_submit_batch
+        WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_RELEASE' ORDER BY batch_no`,
+      [submit.versionId],
+    );
+    expect(batches).to.deep.equal([
+      { batch_no: 1, batch_status: 'DONE', processed_count: 1 },
+      { batch_no: 2, batch_status: 'INIT', processed_count: 0 },
+    ]);
+  });
 
   const breaches: Record<string, Record<string, string>> = {
     'data that is no object': { task_data: '"BUILD_FAILED"' },
@@ -234,6 +264,82 @@ describe('lock release: failures', () => {
     await dueNow(code);
     await makeWorker(store).work();
     expect((await readTask(store, code)).result).to.deep.include({ releasedCount: 3, batchCount: 3 });
+  });
+
+  describe('an error that is about one task', () => {
+    /** The database refuses what the condition says of a row of this task. */
+    const refusing = async (code: string, condition: string, work: () => Promise<unknown>) => {
+      const { store } = testStore;
+      await store.change(
+        `CREATE TRIGGER refuse_task BEFORE UPDATE ON fi_async_task FOR EACH ROW
+           BEGIN IF NEW.task_code = '${code}' AND ${condition} THEN
+             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'this task breaks'; END IF; END`,
+      );
+      try {
+        await work();
+      } finally {
+        await store.change('DROP TRIGGER refuse_task');
+      }
+    };
+    /** The middle one of three, in the order in which they are claimed. */
+    const makeThree = async () => {
+      const { store } = testStore;
+      const codes = [];
+      for (const due_in_s of [-30, -20, -10]) {
+        const submit = await makeSubmit(store);
+        await makeLocks(store, submit, 1);
+        codes.push(await makeRelease(store, submit, 'BUILD_FAILED', { due_in_s }));
+      }
+      return codes as [string, string, string];
+    };
+    const told = (worker: ReleaseWorker) => JSON.stringify(worker.observed.of('trouble').map(String));
+
+    it('LCK-25 an error in claiming concerns that task, is reported, and the run goes on', async () => {
+      const { store } = testStore;
+      const [first, broken, last] = await makeThree();
+      const worker = makeWorker(store);
+      await refusing(broken, 'NEW.status = 1', async () => expect(await worker.work()).to.equal('IDLE'));
+      for (const code of [first, last]) expect(await statusOf(store, code)).to.equal('SUCCESS');
+      expect(await readTask(store, broken)).to.deep.include({
+        status: 0,
+        runningAttempt: 0,
+        retryCount: 0,
+        errorCode: 'NOT_CLAIMED',
+      });
+      expect(await dueInMs(store, broken)).to.be.greaterThan(MINUTE_MS);
+      expect(told(worker)).to.contain('this task breaks').and.to.contain(broken);
+
+      await dueNow(broken);
+      await makeWorker(store).work();
+      expect(await statusOf(store, broken), 'and it goes on where it can be claimed').to.equal('SUCCESS');
+    });
+
+    it('LCK-25 an error in writing a failure concerns that task, is reported, and the run goes on', async () => {
+      const { store } = testStore;
+      const [first, broken, last] = await makeThree();
+      await store.change(
+        `DELETE b FROM selection_submit_batch b JOIN fi_async_task t
+           ON t.task_code = ? AND t.task_data->>'$.paymentOrderVersionId' = b.payment_order_version_id`,
+        [broken],
+      );
+      const worker = makeWorker(store);
+      await refusing(broken, 'NEW.status = 3', async () => expect(await worker.work()).to.equal('IDLE'));
+      for (const code of [first, last]) expect(await statusOf(store, code)).to.equal('SUCCESS');
+      expect(await readTask(store, broken)).to.deep.include({
+        status: 0,
+        retryCount: 0,
+        errorCode: 'NOT_RECORDED',
+      });
+      expect(told(worker)).to.contain('this task breaks').and.to.contain(broken);
+
+      await dueNow(broken);
+      await makeWorker(store).work();
+      expect(await readTask(store, broken)).to.deep.include({
+        status: 3,
+        retryCount: 1,
+        errorCode: 'RELEASE_CONTEXT_MISSING',
+      });
+    });
   });
 
   describe('on a batch that an earlier reason has brought to DONE', () => {

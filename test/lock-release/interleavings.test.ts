@@ -2,7 +2,17 @@ import { expect } from 'chai';
 import { lockContext } from '../../actors/lock-release/context.ts';
 import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
-import { endLease, holdRows, readTask, signal, slotOf, statusOf, untilWaiting } from '../support/engine.ts';
+import {
+  endLease,
+  eventually,
+  holdRows,
+  readSlot,
+  readTask,
+  signal,
+  slotOf,
+  statusOf,
+  untilWaiting,
+} from '../support/engine.ts';
 import {
   lockStatuses,
   type MadeSubmit,
@@ -14,6 +24,10 @@ import {
   versionStatus,
 } from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
+
+/** Long enough to begin work within it on a machine that is busy; the test waits for it to run out. */
+const SHORT_LEASE_MS = 2_000;
 
 describe('lock release: two sessions at once', () => {
   let testStore: TestStore;
@@ -174,24 +188,52 @@ describe('lock release: two sessions at once', () => {
       expect(await readBatch(store, submit.versionId)).to.deep.include({ status: 'DONE', processedCount: 3 });
     });
 
-    it('LCK-8 a worker that is in its transaction is not interrupted: a taker finds the slot taken', async () => {
+    it('LCK-8 a worker whose lease runs out inside its transaction is not interrupted; the rest another takes over: one release, one summary', async () => {
       const { store } = testStore;
-      const submit = await makeSubmit(store);
-      const ids = await makeLocks(store, submit, 1);
+      const slot = slotOf(1, PAYMENT_PARTNER, 'lock-release');
+      const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+      const ids = await makeLocks(store, submit, 2);
       const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      const slowStore = new ScriptedStore((await testStore.openAnother()).orm);
+      const slow = makeWorker(slowStore, { worker: 'slow', limits: { slotLeaseMs: SHORT_LEASE_MS } });
+      const asleep = signal();
+      const wakeUp = signal();
+      slowStore.beforeBegin = async (transaction) => {
+        // The claim, the first batch, then the second.
+        if (transaction !== 3) return;
+        asleep.give();
+        await wakeUp.given;
+      };
       const held = await holdRows(
         other,
         'SELECT id FROM fi_resident_income_payment_bill_lock WHERE id = ? FOR UPDATE',
-        ids,
+        [ids[0]!],
       );
-      const turn = makeWorker(store, { worker: 'slow' }).work();
+      const slowTurn = slow.work();
       await untilWaiting(store);
-      expect(await makeWorker(await testStore.openAnother(), { worker: 'taker' }).work()).to.equal(
-        'NOT_TAKEN',
+      await eventually(
+        'its lease has run out',
+        async () => ((await readSlot(store, slot))?.leaseMs ?? 1) < 0,
       );
+      const taker = makeWorker(await testStore.openAnother(), { worker: 'taker' });
+      expect(await taker.work()).to.equal('NOT_TAKEN');
+      expect(await readTask(store, code)).to.deep.include({ status: 1, worker: 'slow', runningAttempt: 1 });
+
       await held.release();
-      await turn;
-      expect(await readTask(store, code)).to.deep.include({ status: 2, worker: 'slow', runningAttempt: 1 });
+      await asleep.given;
+      expect(await lockStatuses(store, ids), 'its batch is committed').to.deep.equal([
+        'RELEASED',
+        'RESERVED',
+      ]);
+      await endLease(store, slot);
+      expect(await taker.work()).to.equal('IDLE');
+      const done = await readTask(store, code);
+      expect(done).to.deep.include({ status: 2, worker: 'taker', runningAttempt: 2, retryCount: 0 });
+      wakeUp.give();
+      expect(await slowTurn).to.equal('FENCED');
+      expect(await readTask(store, code)).to.deep.equal(done);
+      expect(done.errorMessage).to.contain('2 locks released in 2 batches');
+      expect(await readBatch(store, submit.versionId)).to.deep.include({ status: 'DONE', processedCount: 2 });
     });
 
     it('ENG-6 two slots of the partner share two releases of one version: each lock is released once', async () => {

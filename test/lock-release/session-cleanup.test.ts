@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findInvalidSessions } from '../../src/scheduler/find-invalid-sessions.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
-import { dueInMs, readTask, statusOf } from '../support/engine.ts';
+import { dueInMs, holdRows, readTask, statusOf, untilWaiting } from '../support/engine.ts';
 import { insertNumberedRow } from '../support/factory.ts';
 import { type MadeSubmit, makeLocks, makeRevise, readSession } from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
@@ -159,6 +159,40 @@ describe('session clean-up', () => {
       expect((await readSession(store, submit.sessionId)).status).to.equal('CANCELLED');
     });
   }
+
+  it('SES-1 a session that changed while it was looked at stays, says so, and is looked at again', async () => {
+    const { store } = testStore;
+    const submit = await makeInvalid({ state_version: 4 });
+    const worker = await find();
+    // Changed by another, who has not committed: the clean-up reads the session as it was, and waits to write it.
+    const changing = await holdRows(
+      await testStore.openAnother(),
+      'UPDATE selection_session SET state_version = state_version + 1 WHERE id = ?',
+      [submit.sessionId],
+    );
+    const cleaned = worker.cleanUp();
+    await untilWaiting(store);
+    await changing.release();
+    await cleaned;
+    const code = `RIPSC:${submit.sessionId}`;
+    expect(await readTask(store, code)).to.deep.include({
+      status: 0,
+      retryCount: 0,
+      errorCode: 'SESSION_CHANGED',
+    });
+    expect(await dueInMs(store, code)).to.be.within(1_000, 60_000);
+    expect(await readSession(store, submit.sessionId)).to.deep.include({
+      status: 'SUBMIT_FAILED',
+      activeReviseKey: `REVISE:${submit.orderId}`,
+      stateVersion: 5,
+    });
+    await lookAgain(code);
+    await worker.cleanUp();
+    expect(await readSession(store, submit.sessionId)).to.deep.include({
+      status: 'CANCELLED',
+      stateVersion: 6,
+    });
+  });
 
   it('SES-1 what other sessions have is in nobody’s way', async () => {
     const { store } = testStore;
