@@ -1,6 +1,7 @@
 /** /admin/api/v1/payment-sessions: opening, choosing bills, submitting and cancelling (PAY-1, PAY-2, PAY-7, DEC-11). */
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
+import { SESSION_STATUSES } from '../domain/payment-submit.ts';
 import { cancelPaymentSession } from '../payment/cancel-session.ts';
 import { openSession } from '../payment/open-session.ts';
 import { noSuchSession } from '../payment/refusals.ts';
@@ -18,15 +19,6 @@ import { readBody } from './read-body.ts';
 import { readPathId } from './refusals.ts';
 import { readId, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
 
-const STATUSES = [
-  'SELECTING',
-  'SUBMITTING',
-  'SUBMIT_FAILED',
-  'PUBLISHING',
-  'PUBLISHED_LOCK_SYNCING',
-  'PUBLISHED',
-  'CANCELLED',
-] as const;
 const BILL_IDS_MAX = 5000;
 const BATCH_SIZE_MAX = 5000;
 
@@ -48,7 +40,7 @@ function listRoute(sql: Sql): RequestHandler {
     refuseOtherParameters(request, ['partnerOrgId', 'status']);
     const filter = {
       partnerOrgId: readId(request, 'partnerOrgId'),
-      status: readOneOf(request, 'status', STATUSES),
+      status: readOneOf(request, 'status', SESSION_STATUSES),
     };
     const { items, nextCursor } = await listSessions(sql, filter, readPageWish(request));
     response.json({ items: items.map(sessionView), nextCursor });

@@ -1,15 +1,20 @@
 /** The life of a payment submit in words: sessions, versions, phases, and the identity of a phase's task (DEC-10, PAY-2). */
 
 export type SessionMode = 'NEW' | 'REVISE';
-export type SessionStatus =
-  | 'SELECTING'
-  | 'SUBMITTING'
-  | 'SUBMIT_FAILED'
-  | 'PUBLISHING'
-  | 'PUBLISHED_LOCK_SYNCING'
-  | 'PUBLISHED'
-  | 'CANCELLED';
-export type VersionStatus = 'BUILDING' | 'BUILD_FAILED' | 'BUILT' | 'PUBLISHED' | 'CANCELLED';
+/** DEC-10; `SUBMIT_FAILED` may be submitted again, `PUBLISHED` and `CANCELLED` are ends. */
+export const SESSION_STATUSES = [
+  'SELECTING',
+  'SUBMITTING',
+  'SUBMIT_FAILED',
+  'PUBLISHING',
+  'PUBLISHED_LOCK_SYNCING',
+  'PUBLISHED',
+  'CANCELLED',
+] as const;
+export type SessionStatus = (typeof SESSION_STATUSES)[number];
+/** DEC-10. */
+export const VERSION_STATUSES = ['BUILDING', 'BUILD_FAILED', 'BUILT', 'PUBLISHED', 'CANCELLED'] as const;
+export type VersionStatus = (typeof VERSION_STATUSES)[number];
 export type BatchStatus = 'INIT' | 'RUNNING' | 'FAILED' | 'DONE' | 'CANCELLED';
 
 /** The phases that are tasks of the stage `payment-submit`, in order. */
