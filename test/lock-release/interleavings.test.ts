@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { lockContext } from '../../actors/lock-release/context.ts';
-import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
+import { findReleaseVersion, releaseRange } from '../../src/store/lock-releases.ts';
+import { NEW_READ_COMMITTED, type Store, type Transaction } from '../../src/store/transaction.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import {
   endLease,
@@ -123,28 +124,41 @@ describe('lock release: two sessions at once', () => {
       expect(await expectConsistent(submit, ids)).to.equal(false);
     });
 
-    it('LCK-13 the UPDATE holds the version that it has looked at: publishing waits until it has committed', async () => {
-      const { store } = testStore;
-      const submit = await makeSubmit(store, { version: { version_build_status: 'BUILT' } });
-      const mayCommit = signal();
-      const locked = signal();
-      const releasing = store.transaction(NEW_READ_COMMITTED, async (tx) => {
-        await lockContext(tx, {
+    const holders: Record<string, (tx: Transaction, submit: MadeSubmit) => Promise<unknown>> = {
+      'LCK-16 the release holds the version row from before it looks at anything': (tx, submit) =>
+        lockContext(tx, {
           paymentOrderVersionId: submit.versionId,
           lockReleaseReason: 'SUBMIT_CANCEL',
           orderBillIds: null,
+        }),
+      'LCK-13 the UPDATE by itself holds the version that it has looked at': async (tx, submit) => {
+        const version = (await findReleaseVersion(tx, submit.versionId))!;
+        const scope = { version, statuses: ['RESERVED'] as const, orderBillIds: null };
+        const range = { after: '0', upTo: '999999999' };
+        const release = { reason: 'SUBMIT_CANCEL', boundary: true } as const;
+        expect(await releaseRange(tx, scope, range, release)).to.equal(1);
+      },
+    };
+    for (const [title, hold] of Object.entries(holders))
+      it(`${title}: publishing waits until it has committed`, async () => {
+        const { store } = testStore;
+        const submit = await makeSubmit(store, { version: { version_build_status: 'BUILT' } });
+        await makeLocks(store, submit, 1);
+        const mayCommit = signal();
+        const locked = signal();
+        const releasing = store.transaction(NEW_READ_COMMITTED, async (tx) => {
+          await hold(tx, submit);
+          locked.give();
+          await mayCommit.given;
         });
-        locked.give();
-        await mayCommit.given;
+        await Promise.race([locked.given, releasing]);
+        const publishing = other.transaction(NEW_READ_COMMITTED, (tx) => publish(tx, submit));
+        await untilWaiting(store);
+        expect(await versionStatus(store, submit.versionId)).to.equal('BUILT');
+        mayCommit.give();
+        await Promise.all([releasing, publishing]);
+        expect(await versionStatus(store, submit.versionId)).to.equal('PUBLISHED');
       });
-      await locked.given;
-      const publishing = other.transaction(NEW_READ_COMMITTED, (tx) => publish(tx, submit));
-      await untilWaiting(store);
-      expect(await versionStatus(store, submit.versionId)).to.equal('BUILT');
-      mayCommit.give();
-      await Promise.all([releasing, publishing]);
-      expect(await versionStatus(store, submit.versionId)).to.equal('PUBLISHED');
-    });
   });
 
   describe('two workers on one task', () => {
@@ -187,6 +201,31 @@ describe('lock release: two sessions at once', () => {
       expect(done.result).to.deep.include({ releasedCount: 3, batchCount: 3 });
       expect(await readBatch(store, submit.versionId)).to.deep.include({ status: 'DONE', processedCount: 3 });
     });
+
+    for (const [what, change] of [
+      ['under another attempt', 'running_attempt = running_attempt + 1'],
+      ['ended', 'status = 2'],
+    ] as const)
+      it(`LCK-10 a task that is ${what} between two batches is another's: its run is fenced though it has the slot, and writes nothing`, async () => {
+        const { store } = testStore;
+        const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+        const ids = await makeLocks(store, submit, 2);
+        const code = await makeRelease(store, submit, 'BUILD_FAILED');
+        const scripted = new ScriptedStore((await testStore.openAnother()).orm);
+        const worker = makeWorker(scripted);
+        scripted.beforeBegin = async (transaction) => {
+          if (transaction === 3)
+            await store.change(`UPDATE fi_async_task SET ${change} WHERE task_code = ?`, [code]);
+        };
+        expect(await worker.work()).to.equal('FENCED');
+        expect(worker.observed.of('fenced')).to.deep.equal([['lock-release']]);
+        expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED', 'RESERVED']);
+        expect(await readBatch(store, submit.versionId)).to.deep.include({
+          status: 'RUNNING',
+          processedCount: 1,
+        });
+        expect(await readTask(store, code)).to.deep.include({ retryCount: 0, errorCode: null });
+      });
 
     it('LCK-8 a worker whose lease runs out inside its transaction is not interrupted; the rest another takes over: one release, one summary', async () => {
       const { store } = testStore;

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { Waker } from '../../queues/wake.ts';
 import { scanOnce } from '../../src/scheduler/scan-due-work.ts';
-import type { Store } from '../../src/store/transaction.ts';
+import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
+import { acceptTasks } from '../../src/tasks/accept-tasks.ts';
 import { type Bull, openBull } from '../support/bull.ts';
 import type { TestStore } from '../support/database.ts';
 import {
@@ -15,6 +16,7 @@ import {
   readSlot,
   readTask,
   STAGE,
+  seedOf,
   signal,
   slotOf,
   type TestEngine,
@@ -334,9 +336,9 @@ describe('queues: waking', () => {
     expect((await effectKeys(store)).toSorted()).to.deep.equal(codes);
   });
 
-  it('ENG-7 kicks can be switched off or let in by share; the scan finds the rest', async () => {
+  describe('kicks of a producer', () => {
     const outcomes: string[] = [];
-    const quiet = (kickEnabled: boolean, kickShare: number) =>
+    const kicking = (kickEnabled: boolean, kickShare: number) =>
       new Waker({
         connection: { ...connectionOf() },
         prefix: bull.prefix,
@@ -345,12 +347,53 @@ describe('queues: waking', () => {
         onKick: (_stage, outcome) => outcomes.push(outcome),
         onError: () => {},
       });
-    for (const waker of [quiet(false, 1), quiet(true, 0)]) {
-      waker.kick(STAGE, PARTNER);
+    /** A fact with its task, and a kick after its commit. */
+    const produce = (waker: Waker, end: () => void = () => undefined) =>
+      store.transaction(NEW_READ_COMMITTED, async (tx) => {
+        await acceptTasks(tx, [seedOf('a')]);
+        tx.afterCommit(() => waker.kick(STAGE, PARTNER));
+        end();
+      });
+    beforeEach(() => outcomes.splice(0));
+
+    for (const [why, kickEnabled, kickShare] of [
+      ['switched off', false, 1],
+      ['outside the share let in', true, 0],
+    ] as const)
+      it(`ENG-7 LCK-26 a kick that is ${why} leaves the task to the scan`, async () => {
+        await makeSlots(store, 1);
+        bull.run(made);
+        const waker = kicking(kickEnabled, kickShare);
+        await produce(waker);
+        await waker.close();
+        expect(outcomes).to.deep.equal(['off']);
+        expect(await bull.counts()).to.deep.equal({ waiting: 0, active: 0 });
+        expect((await readTask(store, 'a')).status).to.equal(0);
+        await scanOnce(made.engine);
+        await eventually('the scan had it done', async () => (await readTask(store, 'a')).status === 2);
+      });
+
+    it('ENG-7 LCK-26 a producer that is rolled back kicks nothing; one that commits kicks once', async () => {
+      const waker = kicking(true, 1);
+      const rolledBack = produce(waker, () => {
+        throw new Error('rolled back');
+      });
+      expect(await Promise.allSettled([rolledBack])).to.have.nested.property('[0].status', 'rejected');
+      await produce(waker);
+      await eventually('the kick is sent', () => outcomes.length > 0);
       await waker.close();
-    }
-    expect(outcomes).to.deep.equal(['off', 'off']);
-    expect(await bull.counts()).to.deep.equal({ waiting: 0, active: 0 });
+      expect(outcomes).to.deep.equal(['sent']);
+      expect(await bull.counts()).to.deep.equal({ waiting: 1, active: 0 });
+    });
+
+    it('ENG-7 LCK-26 a share lets about that share in', async () => {
+      const waker = kicking(true, 0.5);
+      for (let kick = 0; kick < 400; kick++) waker.kick(STAGE, PARTNER);
+      await eventually('all kicks are told of', () => outcomes.length === 400);
+      await waker.close();
+      // Six standard deviations to either side.
+      expect(outcomes.filter((outcome) => outcome === 'sent').length).to.be.within(140, 260);
+    });
   });
 
   it('ENG-6 whether others wait is asked of the queue', async () => {

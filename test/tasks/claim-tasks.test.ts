@@ -7,6 +7,7 @@ import { takeSlot } from '../../src/tasks/take-slot.ts';
 import { takeTurn } from '../../src/tasks/take-turn.ts';
 import type { TestStore } from '../support/database.ts';
 import {
+  dueInMs,
   holdRows,
   makeEngine,
   makeSlots,
@@ -78,7 +79,12 @@ describe('tasks: claiming', () => {
       busy_since: '2026-01-01',
     });
     await store.change('UPDATE stage_slot SET lease_end = lease_end - INTERVAL 20 SECOND');
+    await store.change("UPDATE fi_async_task SET update_time = '2026-01-01'");
     const { tasks } = await claim();
+    const { fresh } = await store.one<{ fresh: number }>(
+      'SELECT update_time > NOW(3) - INTERVAL 1 MINUTE fresh FROM fi_async_task',
+    );
+    expect(Number(fresh), 'update_time').to.equal(1);
     expect(tasks[0]).to.include({ id, status: 1, runningAttempt: 5, slotNo: 1, errorMessage: null });
     expect(await readTask(store, 'a')).to.include({
       status: 1,
@@ -105,6 +111,55 @@ describe('tasks: claiming', () => {
     await makeTask(store, 'of another stage', { stage: 'bill-snapshot' });
     expect(await claim()).to.deep.equal({ tasks: [], full: false });
     expect((await readSlot(store, slotOf()))?.taskIds).to.deep.equal([]);
+  });
+
+  describe('rows that the database does not let be claimed', () => {
+    /** @param condition of the row as it would become */
+    const refuse = (condition: string) =>
+      store.change(
+        `CREATE TRIGGER refuse_claim BEFORE UPDATE ON fi_async_task FOR EACH ROW
+           BEGIN IF ${condition} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'; END IF; END`,
+      );
+    afterEach(() => store.change('DROP TRIGGER IF EXISTS refuse_claim'));
+    const told = () => made.observed.of('trouble').map(([where]) => where);
+
+    it('LCK-25 ENG-8 are put off, reported, and left out of a batch that is claimed without them', async () => {
+      await makeTasks(store, ['a', 'b', 'c', 'd']);
+      await refuse("NEW.status = 1 AND NEW.task_code IN ('a', 'c')");
+      expect(codes(await claim())).to.deep.equal(['b', 'd']);
+      expect(told()).to.deep.equal(['claiming a', 'claiming c']);
+      for (const code of ['a', 'c'])
+        expect(await readTask(store, code)).to.include({
+          status: 0,
+          retryCount: 0,
+          runningAttempt: 0,
+          errorCode: 'NOT_CLAIMED',
+          errorMessage: 'It could not be claimed: not this one',
+        });
+      expect(await dueInMs(store, 'a')).to.be.above(60_000);
+      expect((await readSlot(store, slotOf()))?.taskIds).to.have.length(2);
+    });
+
+    it('LCK-25 ENG-8 are passed over where not even that can be written, and do not hide what is due behind them', async () => {
+      await makeTasks(store, ['a', 'b', 'c']);
+      await refuse("NEW.task_code IN ('a', 'b')");
+      expect(codes(await claim(1))).to.deep.equal(['c']);
+      expect(await readTask(store, 'a')).to.include({ status: 0, errorCode: null });
+    });
+
+    it('LCK-25 ENG-8 when there are many, it is not about them: nothing is claimed and the error is told', async () => {
+      await makeTasks(
+        store,
+        Array.from({ length: 20 }, (_, index) => `t${index}`),
+      );
+      await refuse('NEW.status = 1');
+      const error = await claim().then(
+        () => null,
+        (thrown: Error) => thrown,
+      );
+      expect(error?.message).to.contain('not this one');
+      expect(await readTask(store, 't0')).to.include({ status: 0, errorCode: null });
+    });
   });
 
   it('ENG-8 rows that another session holds are passed over without waiting', async () => {
