@@ -31,6 +31,7 @@ export interface ReadPush extends AsyncDisposable {
   readonly contentDigest: string;
 }
 
+const PIECE_BYTES = 64 * 1024;
 const POINTERS_LISTED_MAX = 100;
 
 /** @throws Problem 400 where the body is no push, 413 over a limit */
@@ -43,7 +44,7 @@ export async function checkRows(
   const lines = await LineSpool.open(limits.spoolDir);
   try {
     const reading = new Reading(lines, source.pointers, rules, limits);
-    for await (const batch of source.read(spool)) {
+    for await (const batch of source.read(spool.chunks(PIECE_BYTES), rules.strict)) {
       for (const event of batch) reading.take(event);
       await lines.flushIfFull();
     }

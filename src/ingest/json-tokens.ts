@@ -1,6 +1,7 @@
 /** JSON as a stream of tokens: strict UTF-8, numbers as text, bounded depth and token size, since a client's JSON is not trusted. */
 import { jsonParser, type Token } from 'stream-json/parser.js';
 import { Problem } from '../http/problem.ts';
+import { malformedLine } from './line-blocks.ts';
 
 /** A push is five levels deep; more is somebody's game with our memory. */
 const DEPTH_MAX = 32;
@@ -81,5 +82,41 @@ export class JsonTokenReader {
         members: { limit: { name: 'tokenBytesMax', value: TOKEN_BYTES_MAX } },
       },
     );
+  }
+}
+
+/** Lines that are one JSON value each (NDJSON). Blank lines are none. */
+export class JsonLineReader {
+  readonly #tokenise = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
+
+  /** @param line with or without its line feed. @throws Problem 400 that names the line */
+  read(line: string, number: number): readonly Token[] {
+    if (/^[ \t\r\n]*$/.test(line)) return [];
+    const tokens = this.#parse(line, number);
+    let depth = 0;
+    let valueCount = 0;
+    for (const token of tokens) {
+      if (token.name === 'startObject' || token.name === 'startArray') {
+        if (++depth > DEPTH_MAX) throw malformedLine(number, `it is nested deeper than ${DEPTH_MAX} levels.`);
+      } else if (token.name === 'endObject' || token.name === 'endArray') {
+        depth -= 1;
+      }
+      if (depth === 0) valueCount += 1;
+    }
+    if (depth > 0 || valueCount === 0)
+      throw malformedLine(number, 'the JSON value does not end on its line.');
+    if (valueCount > 1)
+      throw malformedLine(number, 'it has more than one JSON value; send one station a line.');
+    return tokens;
+  }
+
+  #parse(line: string, number: number): readonly Token[] {
+    try {
+      const result = this.#tokenise(`${line}\n`);
+      return typeof result === 'symbol' ? [] : (result as { values: Token[] }).values;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw malformedLine(number, `it is not well-formed JSON (${why}).`, error);
+    }
   }
 }

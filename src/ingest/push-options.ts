@@ -4,6 +4,7 @@ import { readIdentity } from '../domain/request-identity.ts';
 import { Problem } from '../http/problem.ts';
 import { readFlag } from '../http/query.ts';
 import { jsonStations } from './json-station-source.ts';
+import { ndjsonStations } from './ndjson-station-source.ts';
 import type { StationSource } from './station-source.ts';
 
 export interface PushOptions {
@@ -18,6 +19,9 @@ export interface PushOptions {
 /** The formats that are read, by media type. */
 const SOURCES: Readonly<Record<string, StationSource>> = {
   'application/json': jsonStations,
+  'application/x-ndjson': ndjsonStations,
+  'application/ndjson': ndjsonStations,
+  'application/jsonl': ndjsonStations,
 };
 
 /** @throws Problem 400 for the identity or the query, 415 for the format */

@@ -4,7 +4,6 @@
  * so nothing needs to be kept but the bill at hand.
  */
 import type { RawFields, RawValue } from '../domain/raw-value.ts';
-import type { SpoolFile } from './spool-file.ts';
 
 export interface BillEvent {
   readonly kind: 'bill';
@@ -40,8 +39,9 @@ export interface PointerScheme {
 export interface StationSource {
   readonly pointers: PointerScheme;
   /**
-   * Yields what each piece of the spooled body brings.
-   * @throws Problem 400 `MALFORMED_BODY` where the body is no push at all
+   * Yields what each piece of the body brings. A piece may end anywhere, and need not be valid after the next one came.
+   * @param strict unknown fields refuse what they stand in (DEC-1)
+   * @throws Problem 400 `MALFORMED_BODY` where the body is no push at all, 413 over a limit of the format
    */
-  read(spool: SpoolFile): AsyncIterable<readonly SourceEvent[]>;
+  read(pieces: AsyncIterable<Uint8Array>, strict: boolean): AsyncIterable<readonly SourceEvent[]>;
 }

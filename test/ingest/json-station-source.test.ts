@@ -1,27 +1,10 @@
 import { expect } from 'chai';
 import { JsonNumber, NestedValue, RepeatedValue } from '../../src/domain/raw-value.ts';
-import { Problem } from '../../src/http/problem.ts';
 import { jsonStations } from '../../src/ingest/json-station-source.ts';
-import { SpoolFile } from '../../src/ingest/spool-file.ts';
-import type { SourceEvent } from '../../src/ingest/station-source.ts';
+import { problemOf, eventsOf as readEvents } from '../support/source-events.ts';
 
-async function eventsOf(body: string | Uint8Array): Promise<SourceEvent[]> {
-  await using spool = await SpoolFile.open(undefined);
-  await spool.append(typeof body === 'string' ? Buffer.from(body) : body);
-  const events: SourceEvent[] = [];
-  for await (const batch of jsonStations.read(spool)) events.push(...batch);
-  return events;
-}
-
-async function problemOf(body: string | Uint8Array): Promise<Problem> {
-  try {
-    await eventsOf(body);
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-  throw new Error('It was read without a complaint');
-}
+const eventsOf = (body: string | Uint8Array, pieceBytes?: number) =>
+  readEvents(jsonStations, body, pieceBytes === undefined ? {} : { pieceBytes });
 
 describe('a JSON push as a stream', () => {
   it('ING-7 gives bills in request order, their station after them, totals where they stand', async () => {
@@ -81,12 +64,8 @@ describe('a JSON push as a stream', () => {
     const text =
       '{"stations":[{"partnerStationNo":"电站😀\\u7535\\"","bills":[{"rent":12345.67,"isSupplement":true,"remark":null}]}]}';
     const whole = await eventsOf(text);
-    const bytes = Buffer.from(text);
-    const pieceBytes = 64 * 1024;
-    for (let at = 0; at <= bytes.length; at++) {
-      const blanks = Buffer.alloc(pieceBytes - at, ' ');
-      expect(await eventsOf(Buffer.concat([blanks, bytes])), `broken at byte ${at}`).to.deep.equal(whole);
-    }
+    for (let pieceBytes = 1; pieceBytes <= Buffer.byteLength(text); pieceBytes++)
+      expect(await eventsOf(text, pieceBytes), `pieces of ${pieceBytes} bytes`).to.deep.equal(whole);
   });
 
   it('ING-10 a byte order mark is no fault', async () => {
@@ -140,14 +119,16 @@ describe('a JSON push as a stream', () => {
   ];
   for (const [what, body, says] of malformed) {
     it(`ING-10 ${what}: 400 that says what is wrong`, async () => {
-      const problem = await problemOf(body);
+      const problem = await problemOf(eventsOf(body));
       expect([problem.status, problem.code]).to.deep.equal([400, 'MALFORMED_BODY']);
       expect(problem.message).to.match(says);
     });
   }
 
   it('ING-7 a value without end is not read into memory', async () => {
-    const problem = await problemOf(`{"stations":[{"bills":[{"remark":"${'x'.repeat(3_000_000)}"}]}]}`);
+    const problem = await problemOf(
+      eventsOf(`{"stations":[{"bills":[{"remark":"${'x'.repeat(3_000_000)}"}]}]}`),
+    );
     expect([problem.status, problem.members.limit]).to.deep.equal([
       413,
       { name: 'tokenBytesMax', value: 1024 * 1024 },
