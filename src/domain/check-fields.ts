@@ -48,7 +48,7 @@ export function checkFields<Name extends string>(
     list.push(values[name]);
     if (value !== WRONG) continue;
     first ??= refusal('INVALID_FIELD', pointerTo(pointer, name), faultSentence(name, spec, given));
-    if (given !== undefined) wrong.push([name, rawDigestText(given)]);
+    if (given !== undefined) wrong.push([name, asRead(spec, given)]);
   }
   const unknown = knownCount === raw.size ? NOTHING : unknownNames(raw, rules.specs);
   if (strict && unknown.length > 0) {
@@ -73,6 +73,12 @@ function readValue(spec: FieldSpec, given: RawValue | undefined): FieldValue | t
   if (given === undefined || given === null) return spec.required ? WRONG : spec.absent;
   const parsed = spec.schema.safeParse(spec.read(given));
   return parsed.success ? spec.normalise(parsed.data) : WRONG;
+}
+
+/** A wrong amount is the same content as a text and as a number, since that is how it would be judged (DEC-17). */
+function asRead(spec: FieldSpec, given: RawValue): unknown {
+  const read = spec.read(given);
+  return typeof read === 'string' ? read : rawDigestText(given);
 }
 
 function faultSentence(name: string, spec: FieldSpec, given: RawValue | undefined): string {

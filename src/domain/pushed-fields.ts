@@ -22,6 +22,8 @@ export interface FieldSpec {
   readonly hint: string;
   /** From the wire to what the schema judges: number texts become what the field takes them for. */
   readonly read: (raw: RawValue) => unknown;
+  /** From a cell of CSV, which is text, to what the same value would be in JSON; what is none is left as it is. */
+  readonly cell: (text: string) => RawValue;
   /** From what the schema passed to the one form that is hashed and stored. */
   readonly normalise: (valid: unknown) => FieldValue;
 }
@@ -30,6 +32,10 @@ const asItIs = (raw: RawValue): unknown => raw;
 const decimalText = (raw: RawValue): unknown => (raw instanceof JsonNumber ? raw.text : raw);
 const wholeNumber = (raw: RawValue): unknown =>
   raw instanceof JsonNumber && /^[0-9]{1,16}$/.test(raw.text) ? Number(raw.text) : raw;
+const asText = (cell: string): RawValue => cell;
+const asNumber = (cell: string): RawValue =>
+  /^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/.test(cell) ? new JsonNumber(cell) : cell;
+const asFlag = (cell: string): RawValue => (cell === 'true' ? true : cell === 'false' ? false : cell);
 const plain = (valid: unknown): FieldValue => valid as FieldValue;
 
 function text(lengthMax: number): FieldSpec {
@@ -42,6 +48,7 @@ function text(lengthMax: number): FieldSpec {
     absent: null,
     hint: `a string of at most ${lengthMax} characters`,
     read: asItIs,
+    cell: asText,
     normalise: plain,
   };
 }
@@ -56,6 +63,7 @@ function decimal(pattern: RegExp, decimals: number, hint: string): FieldSpec {
     absent: null,
     hint,
     read: decimalText,
+    cell: asText,
     normalise: (valid) => toDecimals(valid as string, decimals),
   };
 }
@@ -74,6 +82,7 @@ function integer(min: number, max: number): FieldSpec {
     absent: null,
     hint: `a whole number from ${min} to ${max}`,
     read: wholeNumber,
+    cell: asNumber,
     normalise: plain,
   };
 }
@@ -90,6 +99,7 @@ const stationNo: FieldSpec = {
   absent: null,
   hint: 'a string of 1 to 64 characters without blanks around it',
   read: asItIs,
+  cell: asText,
   normalise: plain,
 };
 
@@ -99,6 +109,7 @@ const month: FieldSpec = {
   absent: null,
   hint: 'a month such as "2026-05" (year, hyphen, two digits)',
   read: asItIs,
+  cell: asText,
   normalise: plain,
 };
 
@@ -108,6 +119,7 @@ const flag: FieldSpec = {
   absent: 0,
   hint: 'true or false',
   read: asItIs,
+  cell: asFlag,
   normalise: (valid) => (valid === true ? 1 : 0),
 };
 

@@ -8,6 +8,8 @@ import { Problem } from '../http/problem.ts';
 /** A station's line of NDJSON with the bills of fifteen years has some hundred kilobytes. */
 export const LINE_BYTES_MAX = 1024 * 1024;
 
+const SHORTER_LINES = 'Spread it over several lines, or shorten its texts.';
+
 const NEWLINE = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
@@ -45,7 +47,7 @@ export async function* lineBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGener
       rest.push(Buffer.from(piece.subarray(end)));
       restBytes += piece.length - end;
     }
-    if (restBytes > LINE_BYTES_MAX) throw lineTooLarge(firstLine);
+    if (restBytes > LINE_BYTES_MAX) throw lineTooLarge(firstLine, SHORTER_LINES);
   }
   if (restBytes > 0) yield cut(Buffer.concat(rest));
   else if (firstLine === 1) throw malformedLine(1, 'the body is empty.');
@@ -81,7 +83,7 @@ function assertText(bytes: Buffer, ends: readonly number[], firstLine: number): 
   const isText = isUtf8(bytes) && !bytes.includes(0);
   let start = 0;
   for (const [at, end] of ends.entries()) {
-    if (end - start > LINE_BYTES_MAX) throw lineTooLarge(firstLine + at);
+    if (end - start > LINE_BYTES_MAX) throw lineTooLarge(firstLine + at, SHORTER_LINES);
     if (!isText) assertLineOfText(bytes.subarray(start, end), firstLine + at);
     start = end;
   }
@@ -104,11 +106,12 @@ function withoutMark(bytes: Buffer): Buffer {
     : bytes;
 }
 
-function lineTooLarge(line: number): Problem {
+/** @param hint a sentence: what to do, or to look at */
+export function lineTooLarge(line: number, hint: string): Problem {
   return new Problem(
     413,
     'LINE_TOO_LARGE',
-    `A line may have at most ${LINE_BYTES_MAX} bytes (lineBytesMax); line ${line} has more. Spread a station's bills over several lines.`,
+    `A line may have at most ${LINE_BYTES_MAX} bytes (lineBytesMax); the one that begins as line ${line} has more. ${hint}`,
     { members: { limit: { name: 'lineBytesMax', value: LINE_BYTES_MAX }, line } },
   );
 }

@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { readIdentity } from '../domain/request-identity.ts';
 import { Problem } from '../http/problem.ts';
 import { readFlag } from '../http/query.ts';
+import { csvStations } from './csv-station-source.ts';
 import { jsonStations } from './json-station-source.ts';
 import { ndjsonStations } from './ndjson-station-source.ts';
 import type { StationSource } from './station-source.ts';
@@ -22,6 +23,7 @@ const SOURCES: Readonly<Record<string, StationSource>> = {
   'application/x-ndjson': ndjsonStations,
   'application/ndjson': ndjsonStations,
   'application/jsonl': ndjsonStations,
+  'text/csv': csvStations,
 };
 
 /** @throws Problem 400 for the identity or the query, 415 for the format */

@@ -197,6 +197,7 @@ describe('the content of a pushed bill', () => {
     ['DEC-1 absent and null', {}, { preRent: null }],
     ['DEC-1 not supplement, said or unsaid', {}, { isSupplement: false }],
     ['DEC-17 leading zeros', { rent: '007' }, { rent: '7.00' }],
+    ['DEC-17 a wrong amount as number or text', { rent: number('-5.001') }, { rent: '-5.001' }],
   ];
   for (const [what, left, right] of same) {
     it(`ING-2 ${what}: the same`, () => {
@@ -210,6 +211,11 @@ describe('the content of a pushed bill', () => {
     ['two wrong rents', { rent: 'x' }, { rent: 'y' }],
     ['a wrong rent and none', { rent: 'x' }, { rent: null }],
     ['a number and its text', { remark: number('1') }, { remark: true }],
+    [
+      'wrong whole numbers that binary numbers confuse',
+      { dataVersion: number('9007199254740993') },
+      { dataVersion: number('9007199254740992') },
+    ],
     ['another unknown field', { colour: 'red' }, { colour: 'blue' }],
     ['another row id', { rowId: 'a' }, { rowId: 'b' }],
     ['the same value in another field', { remark: 'x' }, { reason: 'x' }],

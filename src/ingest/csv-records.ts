@@ -1,0 +1,108 @@
+/**
+ * RFC 4180 as a stream: records of cells, each with the line that it begins in. Commas, double quotes, CRLF or LF; blank
+ * lines are skipped; every record has as many cells as the first.
+ */
+import { type CsvError, type InfoRecord, type Parser, parse } from 'csv-parse';
+import type { Problem } from '../http/problem.ts';
+import { LINE_BYTES_MAX, type LineBlock, lineTooLarge, malformedLine } from './line-blocks.ts';
+
+export interface CsvRecord {
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+export class CsvRecordReader {
+  readonly #parser: Parser;
+  #records: CsvRecord[] = [];
+  #headerCellCount = 0;
+  #fault: Problem | null = null;
+  /** Where each line feed stands that no record has passed yet, counted from the body's start. */
+  #lineFeeds: number[] = [];
+  #readBytes = 0;
+  /** The lines, and the blank ones, that the records so far have passed. */
+  #passedCount = 0;
+  #blankCount = 0;
+
+  constructor() {
+    this.#parser = parse({
+      record_delimiter: ['\r\n', '\n'],
+      skip_empty_lines: true,
+      max_record_size: LINE_BYTES_MAX,
+      on_record: (cells: string[], info: InfoRecord) => {
+        this.#keep(cells, info);
+        return null;
+      },
+    });
+    // A fault is told to the write that brought it.
+    this.#parser.on('error', () => {});
+  }
+
+  /**
+   * @returns the records that are complete now; those before a fault first, since they may have an earlier one
+   * @throws Problem 400 that names the line, 413 for a record without end
+   */
+  async read(block: LineBlock): Promise<readonly CsvRecord[]> {
+    for (const end of block.ends) this.#lineFeeds.push(this.#readBytes + end - 1);
+    this.#readBytes += block.bytes.length;
+    return await this.#after((told) => this.#parser.write(block.bytes, told));
+  }
+
+  /** @returns the last record, where no line feed ended it. @throws Problem 400 for a quote that nothing closes */
+  async end(): Promise<readonly CsvRecord[]> {
+    return await this.#after((told) => this.#parser.end(told));
+  }
+
+  async #after(step: (told: (error?: Error | null) => void) => void): Promise<readonly CsvRecord[]> {
+    if (this.#fault !== null) throw this.#fault;
+    await new Promise<void>((resolve) => {
+      step((error) => {
+        if (error) this.#fault = this.#problem(error as CsvError);
+        resolve();
+      });
+    });
+    const records = this.#records;
+    this.#records = [];
+    if (this.#fault !== null && records.length === 0) throw this.#fault;
+    return records;
+  }
+
+  #keep(cells: readonly string[], { bytes, empty_lines, records }: InfoRecord): void {
+    if (records === 1) this.#headerCellCount = cells.length;
+    this.#records.push({ line: this.#lineOfNext(empty_lines), cells });
+    const passed = this.#lineFeeds.findIndex((at) => at >= bytes);
+    const passedNow = passed === -1 ? this.#lineFeeds.length : passed;
+    this.#lineFeeds.splice(0, passedNow);
+    this.#passedCount += passedNow;
+    this.#blankCount = empty_lines;
+  }
+
+  /** The parser's own count of lines takes a CRLF inside quotes for two. */
+  #lineOfNext(blankCount: number): number {
+    return this.#passedCount + 1 + (blankCount - this.#blankCount);
+  }
+
+  #problem(error: CsvError): Problem {
+    // What it knows of where it was stands beside what every fault has.
+    const { empty_lines: blankCount, record } = error as { empty_lines?: number; record?: readonly string[] };
+    const line = this.#lineOfNext(blankCount ?? this.#blankCount);
+    if (error.code === 'CSV_MAX_RECORD_SIZE') return lineTooLarge(line, 'Is a quote not closed?');
+    if (record !== undefined) {
+      const count = `it has ${record.length} cells, the header line has ${this.#headerCellCount}.`;
+      return malformedLine(line, `${count} Put a cell that has a comma into quotes.`, error);
+    }
+    return malformedLine(line, sentenceOf(error), error);
+  }
+}
+
+function sentenceOf(error: CsvError): string {
+  switch (error.code) {
+    case 'CSV_INVALID_CLOSING_QUOTE':
+      return 'after a quote that closes a cell comes neither a comma nor the end of the line. Write a quote inside a cell twice.';
+    case 'INVALID_OPENING_QUOTE':
+      return 'a quote stands in a cell that does not begin with one. Put the whole cell into quotes, and write the quote inside it twice.';
+    case 'CSV_QUOTE_NOT_CLOSED':
+      return 'a quote is opened and never closed.';
+    default:
+      return error.message;
+  }
+}
