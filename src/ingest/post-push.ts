@@ -76,7 +76,7 @@ export function postPush(needs: IngestDependencies): RequestHandler {
 /** The whole body is received before anything is looked at, and checked before anything is looked up. */
 async function readPush(request: Request, options: PushOptions, limits: IngestLimits): Promise<ReadPush> {
   const partner = partnerOf(request);
-  await using spool = await receiveBody(request, limits);
+  await using spool = await receiveBody(request, options.encoding, limits);
   const rules = {
     strict: options.strict,
     versioned: partner.versioned,

@@ -5,18 +5,25 @@
 import type { Request } from 'express';
 import { Problem } from '../http/problem.ts';
 import { bodyDigestOf } from './body-digest.ts';
+import { type BodyEncoding, type BodySink, bodySink, tooManyBytes } from './body-sink.ts';
 import type { IngestLimits } from './limits.ts';
 import { SpoolFile } from './spool-file.ts';
 
 /**
- * @throws Problem 413 over `bytesMax`, 408 over `receiveTimeoutMs`, 400 if the sender broke off, 400 or 401 if the body is
- * not the one that was announced; the stream is left open for the answer
+ * @returns the body as its format has it: unzipped
+ * @throws Problem 413 over `bytesMax`, 408 over `receiveTimeoutMs`, 400 if the sender broke off or the zip is not whole, 400
+ * or 401 if the body is not the one that was announced; the stream is left open for the answer
  */
-export async function receiveBody(request: Request, limits: IngestLimits): Promise<SpoolFile> {
+export async function receiveBody(
+  request: Request,
+  encoding: BodyEncoding,
+  limits: IngestLimits,
+): Promise<SpoolFile> {
   if (Number(request.headers['content-length'] ?? 0) > limits.bytesMax) throw tooManyBytes(limits);
   const spool = await SpoolFile.open(limits.spoolDir);
   try {
-    await receiveInto(spool, request, limits);
+    using sink = bodySink(encoding, spool, limits);
+    await receiveInto(sink, request, limits);
     return spool;
   } catch (error) {
     await spool[Symbol.asyncDispose]();
@@ -28,21 +35,27 @@ export async function receiveBody(request: Request, limits: IngestLimits): Promi
  * By events, one chunk at a time: an iterator would keep hold of the stream after a refusal, and what the sender still
  * sends then could not be read away (`linger.ts`).
  */
-async function receiveInto(spool: SpoolFile, request: Request, limits: IngestLimits): Promise<void> {
+async function receiveInto(sink: BodySink, request: Request, limits: IngestLimits): Promise<void> {
   if (request.destroyed) throw broken(null);
   const digest = bodyDigestOf(request);
   const received = Promise.withResolvers<void>();
   const timer = setTimeout(() => received.reject(tooSlow(limits)), limits.receiveTimeoutMs);
+  let receivedBytes = 0;
   const onData = (chunk: Buffer): void => {
-    if (spool.sizeBytes + chunk.length > limits.bytesMax) {
+    receivedBytes += chunk.length;
+    // Counted before it is unzipped too: it may unzip into nothing, without end.
+    if (receivedBytes > limits.bytesMax) {
       received.reject(tooManyBytes(limits));
       return;
     }
     request.pause();
     digest.add(chunk);
-    spool.append(chunk).then(() => request.resume(), received.reject);
+    sink.write(chunk).then(() => request.resume(), received.reject);
   };
-  const onEnd = (): void => received.resolve();
+  const onEnd = (): void => {
+    request.off('close', onBroken);
+    sink.end().then(received.resolve, received.reject);
+  };
   const onBroken = (error?: Error): void => received.reject(broken(error));
   request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
   await received.promise.finally(() => {
@@ -54,15 +67,6 @@ async function receiveInto(spool: SpoolFile, request: Request, limits: IngestLim
 
 function broken(cause: unknown): Problem {
   return new Problem(400, 'BODY_INCOMPLETE', 'The connection broke before the body was complete.', { cause });
-}
-
-function tooManyBytes(limits: IngestLimits): Problem {
-  return new Problem(
-    413,
-    'BODY_TOO_LARGE',
-    `A push may have at most ${limits.bytesMax} bytes (bytesMax). Split it into several pushes, each with an identity of its own.`,
-    { members: { limit: { name: 'bytesMax', value: limits.bytesMax } } },
-  );
 }
 
 function tooSlow(limits: IngestLimits): Problem {

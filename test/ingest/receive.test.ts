@@ -1,6 +1,7 @@
 /** ING-7: what is too much, too slow, or breaks off; ING-10: and whatever else comes over the wire. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { type MadePartner, makeMapping, makePartner } from '../support/factory.ts';
@@ -135,7 +136,16 @@ describe('receiving a push', () => {
     ['no media type', { 'content-type': '' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['another media type', { 'content-type': 'text/html' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['a media type like __proto__', { 'content-type': '__proto__' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    [
+      'a media type that is none of these',
+      { 'content-type': 'application/xml' },
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+    ],
     ['an encoding that is not read', { 'content-encoding': 'br' }, 415, 'UNSUPPORTED_ENCODING'],
+    ['an encoding over another', { 'content-encoding': 'gzip, gzip' }, 415, 'UNSUPPORTED_ENCODING'],
+    ['an encoding like __proto__', { 'content-encoding': '__proto__' }, 415, 'UNSUPPORTED_ENCODING'],
+    ['a charset that is not read', { 'content-type': 'text/csv; charset=gbk' }, 415, 'UNSUPPORTED_CHARSET'],
   ];
   for (const [what, headers, status, code] of refused) {
     it(`ING-10 ${what}: ${status}`, async () => {
@@ -143,6 +153,15 @@ describe('receiving a push', () => {
       expect([answer.status, answer.body.code]).to.deep.equal([status, code]);
     });
   }
+
+  it('ING-10 says which types and encodings are read, in words and in headers', async () => {
+    const type = await api.as(partner).push(good(), { headers: { 'content-type': 'text/plain' } });
+    expect(type.body.detail).to.contain('application/json, application/x-ndjson or text/csv');
+    expect(type.headers.get('accept')).to.equal('application/json, application/x-ndjson, text/csv');
+    const encoding = await api.as(partner).push(good(), { headers: { 'content-encoding': 'deflate' } });
+    expect(encoding.body.detail).to.contain('Content-Encoding: gzip');
+    expect(encoding.headers.get('accept-encoding')).to.equal('gzip, identity');
+  });
 
   it('ING-10 a media type with parameters, in capitals, is the same type', async () => {
     const answer = await api
@@ -160,6 +179,85 @@ describe('receiving a push', () => {
     });
     expect(answer).to.match(/^HTTP\/1\.1 202 /);
   });
+
+  const zipped = (body: Uint8Array, encoding = 'gzip') =>
+    api.as(partner).push(body, { headers: { 'content-encoding': encoding } });
+  const zip = (...texts: string[]) => Buffer.concat(texts.map((text) => gzipSync(text)));
+
+  it('ING-7 a zipped body is read as what it was, also from several zips put together', async () => {
+    const text = JSON.stringify(good());
+    expect((await zipped(zip(text))).status).to.equal(202);
+    expect((await zipped(zip(text), 'X-GZIP')).status).to.equal(202);
+    expect((await zipped(zip(text.slice(0, 9), '', text.slice(9)))).status).to.equal(202);
+    const answer = await exchange((socket) => {
+      const more =
+        'Content-Encoding: gzip\r\nIdempotency-Key: zip-in-pieces\r\nTransfer-Encoding: chunked\r\n\r\n';
+      socket.write(head(more));
+      for (const byte of zip(text)) socket.write(Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]));
+      socket.write('0\r\n\r\n');
+    });
+    expect(answer).to.match(/^HTTP\/1\.1 202 /);
+  });
+
+  it('ING-7 what unzips into more than a push may have ends at the limit, which is named', async () => {
+    const bomb = zip(' '.repeat(10_000_000));
+    expect(bomb.length).to.be.lessThan(100_000);
+    const answer = await zipped(bomb);
+    expect([answer.status, answer.body.code, answer.body.limit]).to.deep.equal([
+      413,
+      'BODY_TOO_LARGE',
+      { name: 'bytesMax', value: 100_000 },
+    ]);
+    expect((await zipped(zip(JSON.stringify(good()).padEnd(100_000)))).status, 'up to the limit').to.equal(
+      202,
+    );
+    expect((await zipped(zip(JSON.stringify(good()).padEnd(100_001)))).status).to.equal(413);
+  });
+
+  it('ING-7 zips that unzip into nothing, without end, are bounded too', async () => {
+    const nothing = zip(...Array.from({ length: 1_000 }, () => ''));
+    const pieces = async function* () {
+      for (let at = 0; at < 10; at++) yield nothing;
+    };
+    const answer = await api.ask('/api/v1/pushes', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${partner.key}`,
+        'content-type': 'application/json',
+        'content-encoding': 'gzip',
+        'idempotency-key': 'nothing',
+      },
+      body: ReadableStream.from(pieces()),
+      duplex: 'half',
+    } as RequestInit);
+    expect([answer.status, answer.body.code]).to.deep.equal([413, 'BODY_TOO_LARGE']);
+    await expectAlive();
+  });
+
+  const notWhole: [what: string, body: () => Uint8Array][] = [
+    ['nothing', () => new Uint8Array()],
+    ['no gzip', () => Buffer.from(JSON.stringify(good()))],
+    ['cut off in its head', () => zip(JSON.stringify(good())).subarray(0, 5)],
+    ['cut off', () => zip(JSON.stringify(good())).subarray(0, -20)],
+    ['cut off in its check sum', () => zip(JSON.stringify(good())).subarray(0, -3)],
+    ['a wrong check sum', () => spoilt(zip(JSON.stringify(good())), -6)],
+    ['a wrong bit', () => spoilt(zip(JSON.stringify(good())), 15)],
+    ['more after its end', () => Buffer.concat([zip(JSON.stringify(good())), Buffer.from('more')])],
+  ];
+  for (const [what, body] of notWhole) {
+    it(`ING-10 zipped, but ${what}: 400, and nothing is stored`, async () => {
+      const answer = await zipped(body());
+      expect([answer.status, answer.body.code]).to.deep.equal([400, 'MALFORMED_ENCODING']);
+      await expectAlive();
+    });
+  }
+
+  function spoilt(bytes: Buffer, at: number): Buffer {
+    const copy = Buffer.from(bytes);
+    const index = at < 0 ? copy.length + at : at;
+    copy[index] = copy[index]! ^ 0x10;
+    return copy;
+  }
 
   it('ING-10 over-rate: 429 with Retry-After, for that partner alone', async () => {
     const few = await startPartnerApi(database.store, { limits: { ratePerMinute: 2 } });

@@ -36,7 +36,7 @@ export interface PushRequest {
 }
 
 export interface PartnerClient {
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string or bytes are sent as they are, anything else as JSON. */
   push(body: unknown, request?: PushRequest): Promise<Answer>;
   get(path: string): Promise<Answer>;
 }
@@ -105,7 +105,7 @@ function clientOf(ask: PartnerApi['ask'], key: string): PartnerClient {
           ...(identity === null ? {} : { 'idempotency-key': identity }),
           ...request.headers,
         },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
       });
     },
   };
