@@ -36,14 +36,17 @@ const POINTERS_LISTED_MAX = 100;
 
 /** @throws Problem 400 where the body is no push, 413 over a limit */
 export async function checkRows(
-  source: StationSource,
   spool: SpoolFile,
+  { source, totals }: { readonly source: StationSource; readonly totals: ControlTotals },
   rules: RowRules,
   limits: IngestLimits,
 ): Promise<ReadPush> {
   const lines = await LineSpool.open(limits.spoolDir);
   try {
-    const reading = new Reading(lines, source.pointers, rules, limits);
+    const reading = new Reading(lines, source.pointers, new TopFields(rules.strict, totals), {
+      rules,
+      limits,
+    });
     for await (const batch of source.read(spool.chunks(PIECE_BYTES), rules.strict)) {
       for (const event of batch) reading.take(event);
       await lines.flushIfFull();
@@ -85,13 +88,18 @@ class Reading {
   /** The first row of the station whose end has not come yet. */
   #openFrom = 0;
 
-  constructor(lines: LineSpool, pointers: PointerScheme, rules: RowRules, limits: IngestLimits) {
+  constructor(
+    lines: LineSpool,
+    pointers: PointerScheme,
+    top: TopFields,
+    { rules, limits }: { rules: RowRules; limits: IngestLimits },
+  ) {
     this.#lines = lines;
     this.#pointers = pointers;
     this.#stations = new ReadStations(pointers);
     this.#rules = rules;
     this.#limits = new PushLimits(limits);
-    this.#top = new TopFields(rules.strict);
+    this.#top = top;
   }
 
   take(event: SourceEvent): void {

@@ -11,11 +11,26 @@ export interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-export class CsvRecordReader {
+/**
+ * @returns what each block completes; the records before a fault come first, since they may have an earlier one
+ * @throws Problem 400 that names the line, 413 for a record without end
+ */
+export async function* csvRecords(blocks: AsyncIterable<LineBlock>): AsyncGenerator<readonly CsvRecord[]> {
+  const reader = new CsvRecordReader();
+  for await (const block of blocks) {
+    const fault = await reader.read(block);
+    yield reader.take();
+    if (fault !== null) throw fault;
+  }
+  const fault = await reader.end();
+  yield reader.take();
+  if (fault !== null) throw fault;
+}
+
+class CsvRecordReader {
   readonly #parser: Parser;
   #records: CsvRecord[] = [];
   #headerCellCount = 0;
-  #fault: Problem | null = null;
   /** Where each line feed stands that no record has passed yet, counted from the body's start. */
   #lineFeeds: number[] = [];
   #readBytes = 0;
@@ -37,33 +52,26 @@ export class CsvRecordReader {
     this.#parser.on('error', () => {});
   }
 
-  /**
-   * @returns the records that are complete now; those before a fault first, since they may have an earlier one
-   * @throws Problem 400 that names the line, 413 for a record without end
-   */
-  async read(block: LineBlock): Promise<readonly CsvRecord[]> {
+  read(block: LineBlock): Promise<Problem | null> {
     for (const end of block.ends) this.#lineFeeds.push(this.#readBytes + end - 1);
     this.#readBytes += block.bytes.length;
-    return await this.#after((told) => this.#parser.write(block.bytes, told));
+    return this.#told((tell) => this.#parser.write(block.bytes, tell));
   }
 
-  /** @returns the last record, where no line feed ended it. @throws Problem 400 for a quote that nothing closes */
-  async end(): Promise<readonly CsvRecord[]> {
-    return await this.#after((told) => this.#parser.end(told));
+  end(): Promise<Problem | null> {
+    return this.#told((tell) => this.#parser.end(tell));
   }
 
-  async #after(step: (told: (error?: Error | null) => void) => void): Promise<readonly CsvRecord[]> {
-    if (this.#fault !== null) throw this.#fault;
-    await new Promise<void>((resolve) => {
-      step((error) => {
-        if (error) this.#fault = this.#problem(error as CsvError);
-        resolve();
-      });
-    });
+  take(): readonly CsvRecord[] {
     const records = this.#records;
     this.#records = [];
-    if (this.#fault !== null && records.length === 0) throw this.#fault;
     return records;
+  }
+
+  #told(step: (tell: (error?: Error | null) => void) => void): Promise<Problem | null> {
+    return new Promise((resolve) => {
+      step((error) => resolve(error ? this.#problem(error as CsvError) : null));
+    });
   }
 
   #keep(cells: readonly string[], { bytes, empty_lines, records }: InfoRecord): void {

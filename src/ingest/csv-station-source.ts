@@ -3,7 +3,7 @@
  * the lines of a station need not stand together, and its header fields come from the first that is accepted (STA-5).
  */
 import { CsvColumns } from './csv-columns.ts';
-import { type CsvRecord, CsvRecordReader } from './csv-records.ts';
+import { type CsvRecord, csvRecords } from './csv-records.ts';
 import { lineBlocks, linePointer, malformedLine } from './line-blocks.ts';
 import type { SourceEvent, StationSource } from './station-source.ts';
 
@@ -16,10 +16,8 @@ async function* readCsvStations(
   pieces: AsyncIterable<Uint8Array>,
   strict: boolean,
 ): AsyncGenerator<readonly SourceEvent[]> {
-  const reader = new CsvRecordReader();
   const shape = new CsvShape(strict);
-  for await (const block of lineBlocks(pieces)) yield shape.take(await reader.read(block));
-  yield shape.take(await reader.end());
+  for await (const records of csvRecords(lineBlocks(pieces))) yield shape.take(records);
   shape.assertHeader();
 }
 

@@ -82,7 +82,7 @@ async function readPush(request: Request, options: PushOptions, limits: IngestLi
     versioned: partner.versioned,
     currentMonth: shanghaiMonth(partner.nowMs),
   };
-  return await checkRows(options.source, spool, rules, limits);
+  return await checkRows(spool, options, rules, limits);
 }
 
 async function judge(push: ReadPush, wanted: RequestedIdentity, ingest: Ingest): Promise<Judged> {

@@ -7,16 +7,23 @@ import { Problem } from '../http/problem.ts';
 
 export class TopFields {
   readonly #strict: boolean;
+  readonly #query: ControlTotals;
   #count: number | null = null;
   #amount: string | null = null;
   #ignoredCount = 0;
 
-  constructor(strict: boolean) {
+  /** @param query the totals that the request's query has */
+  constructor(strict: boolean, query: ControlTotals) {
     this.#strict = strict;
+    this.#query = query;
   }
 
+  /** Of body and query. @throws Problem 400 where they have different ones: neither is preferred */
   get totals(): ControlTotals {
-    return { count: this.#count, amount: this.#amount };
+    return {
+      count: same('totalCount', this.#count, this.#query.count),
+      amount: same('totalAmount', this.#amount, this.#query.amount),
+    };
   }
 
   get ignoredCount(): number {
@@ -31,6 +38,20 @@ export class TopFields {
     else if (this.#strict) throw unknownField(name);
     else this.#ignoredCount += 1;
   }
+}
+
+function same<Value extends string | number>(
+  name: string,
+  inBody: Value | null,
+  inQuery: Value | null,
+): Value | null {
+  if (inBody !== null && inQuery !== null && inBody !== inQuery) {
+    const both = `the body says ${inBody}, the query ${inQuery}`;
+    throw new Problem(400, 'TOTALS_CONFLICT', `Send ${name} once, or the same twice: ${both}.`, {
+      members: { pointer: pointerTo('', name), parameter: name },
+    });
+  }
+  return inBody ?? inQuery;
 }
 
 function readTotal(name: keyof typeof TOTAL_FIELDS, value: RawValue): string | number | null {
