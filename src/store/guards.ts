@@ -104,7 +104,7 @@ export async function readFences(sql: Sql, keys: readonly GuardKey[]): Promise<M
     const chunk = keys.slice(from, from + CHUNK_SIZE_MAX);
     const rows = await sql.many<GuardKey & { fence: string }>(
       `SELECT kind, partner_org_id partnerOrgId, platform_station_id platformStationId, partner_station_no partnerStationNo, fence
-         FROM station_guard
+         FROM station_guard FORCE INDEX (PRIMARY)
         WHERE (kind, partner_org_id, platform_station_id, partner_station_no) IN (${chunk.map(() => '(?, ?, ?, ?)').join(', ')})`,
       chunk.flatMap((key) => [key.kind, key.partnerOrgId, key.platformStationId, key.partnerStationNo]),
     );

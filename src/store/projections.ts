@@ -81,7 +81,7 @@ export async function recalculateAccounts(
   if (accountIds.length === 0) return;
   const { table, bills } = ACCOUNTS[side];
   await sql.change(
-    `UPDATE ${table} a
+    `UPDATE ${table} a FORCE INDEX (PRIMARY)
        LEFT JOIN (SELECT customer_account_id, COUNT(*) bill_count, SUM(rent) rent, SUM(COALESCE(pre_rent, 0)) pre_rent,
                     SUM(COALESCE(freeze_amount, 0)) freeze_amount, SUM(COALESCE(deduction_amount, 0)) deduction,
                     SUM(current_payable) payable, SUM(paid_amount) paid,

@@ -145,7 +145,7 @@ describe('actors: account', () => {
         ['task row', /^SELECT .* FROM fi_async_task WHERE id .*FOR UPDATE$/],
         ['guards', /^INSERT INTO station_guard/],
         ['facts', /FROM fi_monthly_income_difference d LEFT JOIN/],
-        ['snapshot capacity', /FROM fi_async_task WHERE task_code IN .*FOR UPDATE$/],
+        ['snapshot capacity', /FROM fi_async_task .*WHERE task_code IN .*FOR UPDATE$/],
         ['three tables', /^UPDATE JSON_TABLE.* payment_status/],
         ['snapshot task', /^INSERT INTO fi_async_task/],
         ['totals', /^UPDATE fi_customer_account/],

@@ -7,11 +7,10 @@ import { FencedOutError } from '../../src/errors.ts';
 import type { SlotRight } from '../../src/store/slots.ts';
 import type { Store } from '../../src/store/transaction.ts';
 import { holdRows, makeTask } from '../support/engine.ts';
-import { type Columns, insertNumberedRow } from '../support/factory.ts';
+import { type Columns, insertNumberedRow, insertRows } from '../support/factory.ts';
 import {
   type Claimed,
   claim,
-  insertRows,
   makeStagedPartner,
   openStages,
   type Stages,

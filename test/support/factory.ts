@@ -22,6 +22,23 @@ export async function insertNumberedRow(sql: Sql, table: string, columns: Column
   return sql.insert(...insertStatement(table, columns));
 }
 
+const ROWS_PER_STATEMENT = 1_000;
+
+/** Many rows, few statements; a column that a row does not have is null in it. */
+export async function insertRows(sql: Sql, table: string, rows: readonly Columns[]): Promise<void> {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const tuple = `(${names.map(() => '?').join(', ')})`;
+  for (let from = 0; from < rows.length; from += ROWS_PER_STATEMENT) {
+    const chunk = rows.slice(from, from + ROWS_PER_STATEMENT);
+    await sql.changeExactly(
+      chunk.length,
+      `making rows of ${table}`,
+      `INSERT INTO ${table} (${names.join(', ')}) VALUES ${chunk.map(() => tuple).join(', ')}`,
+      chunk.flatMap((row) => names.map((name): SqlValue => row[name] ?? null)),
+    );
+  }
+}
+
 function insertStatement(table: string, columns: Columns): [string, SqlValue[]] {
   const names = Object.keys(columns);
   return [
@@ -83,10 +100,29 @@ export async function makeMapping(
   partnerOrgId: string,
   columns: Columns = {},
 ): Promise<MadeMapping> {
-  const number = nextNumber();
   const platformStationId =
     columns.platform_station_id === undefined ? await makePropStation(sql) : columns.platform_station_id;
-  const row = {
+  const row = mappingRow(partnerOrgId, { ...columns, platform_station_id: platformStationId });
+  await insertRow(sql, 'station_mapping', row);
+  return madeMapping(row);
+}
+
+/** Many such stations in few statements. */
+export async function makeMappings(sql: Sql, partnerOrgId: string, count: number): Promise<MadeMapping[]> {
+  const ids = Array.from({ length: count }, nextNumber);
+  await insertRows(
+    sql,
+    'prop_station',
+    ids.map((id) => ({ id, station_no: `P${id}`, name: `Roof ${id}` })),
+  );
+  const rows = ids.map((id) => mappingRow(partnerOrgId, { platform_station_id: id }));
+  await insertRows(sql, 'station_mapping', rows);
+  return rows.map(madeMapping);
+}
+
+function mappingRow(partnerOrgId: string, columns: Columns) {
+  const number = nextNumber();
+  return {
     partner_org_id: partnerOrgId,
     partner_station_no: `S${number}`,
     partner_station_id: `SID${number}`,
@@ -95,13 +131,15 @@ export async function makeMapping(
     active_from_month: '2010-01',
     active_to_month: null,
     ...columns,
-    platform_station_id: platformStationId,
   };
-  await insertRow(sql, 'station_mapping', row);
+}
+
+function madeMapping(row: ReturnType<typeof mappingRow>): MadeMapping {
+  const { platform_station_id: id } = row as Columns;
   return {
     partnerStationNo: row.partner_station_no,
     partnerStationId: row.partner_station_id,
-    platformStationId: platformStationId === null ? null : String(platformStationId),
+    platformStationId: id === null ? null : String(id),
   };
 }
 

@@ -28,6 +28,7 @@ import { RecordingObserver, RecordingWake } from './engine.ts';
 import {
   type Columns,
   insertNumberedRow,
+  insertRows,
   type MadeMapping,
   type MadePartner,
   makePartner,
@@ -229,19 +230,6 @@ async function insertAcceptedRows(sql: Sql, pushId: string, stations: readonly A
     })),
   );
   return ranges;
-}
-
-/** Many rows in one statement; a column that a row does not have is null in it. */
-export async function insertRows(sql: Sql, table: string, rows: readonly Columns[]): Promise<void> {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  if (rows.length === 0) return;
-  const tuple = `(${names.map(() => '?').join(', ')})`;
-  await sql.changeExactly(
-    rows.length,
-    `making rows of ${table}`,
-    `INSERT INTO ${table} (${names.join(', ')}) VALUES ${rows.map(() => tuple).join(', ')}`,
-    rows.flatMap((row) => names.map((name): SqlValue => row[name] ?? null)),
-  );
 }
 
 /** A transaction whose statements are seen before they run, and can be stepped in between. */
