@@ -22,7 +22,25 @@ export async function startWorkerProcess(
   name: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<WorkerProcess> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--role', 'worker'], {
+  const { child, exited } = spawnServe(system, name, { environment });
+  await started(child, name);
+  return { name, pid: child.pid!, kill: (signal) => void child.kill(signal), exited };
+}
+
+export interface ServeOptions {
+  readonly role?: 'api' | 'worker' | 'scheduler';
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Node options before the program. */
+  readonly nodeOptions?: readonly string[];
+}
+
+/** The process itself, at once: for one that may die while it starts. */
+export function spawnServe(
+  system: TestSystem,
+  name: string,
+  { role = 'worker', environment = {}, nodeOptions = [] }: ServeOptions,
+): { readonly child: ChildProcess; readonly exited: Promise<number | null> } {
+  const child = spawn(process.execPath, [...nodeOptions, MAIN, 'serve', '--role', role], {
     env: {
       ...process.env,
       ...system.environment,
@@ -33,9 +51,7 @@ export async function startWorkerProcess(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
-  await started(child, name);
-  return { name, pid: child.pid!, kill: (signal) => void child.kill(signal), exited };
+  return { child, exited: once(child, 'exit').then(([code]) => code as number | null) };
 }
 
 async function started(child: ChildProcess, name: string): Promise<void> {

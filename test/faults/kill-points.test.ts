@@ -1,0 +1,246 @@
+/**
+ * Promise 1 at its named points: a real process is killed between two commits, at each point that a push comes by, before
+ * anything that follows the commit. Others find what it left: nothing is lost, and every effect happened once.
+ */
+import { expect } from 'chai';
+import { findFreePort } from '../../src/stack/ports.ts';
+import { makeRoofs, type Roofs } from '../support/roofs.ts';
+import {
+  assertConserved,
+  placesOf,
+  push,
+  startTestSystem,
+  type TestSystem,
+  until,
+  untilDone,
+} from '../support/rooftally.ts';
+import { type ServeOptions, spawnServe, startWorkerProcess } from '../support/worker-process.ts';
+
+const KILL_POINT = new URL('../support/kill-point.ts', import.meta.url).href;
+const MONTHS = ['2026-01', '2026-02'];
+const STATIONS = 3;
+const ROWS = STATIONS * MONTHS.length;
+const DEATH_DEADLINE_MS = 60_000;
+
+/** The function that commits, and the stage whose slot it holds. */
+const WORKER_POINTS = [
+  'tryTake bill-station committed',
+  'commitRound bill-station before commit',
+  'commitRound bill-station committed',
+  'giveBack bill-station committed',
+  'tryTake income-diff committed',
+  'closeOneSegment income-diff committed',
+  'prepareAndClaim income-diff committed',
+  'commitRound income-diff before commit',
+  'commitRound income-diff committed',
+  'giveBack income-diff committed',
+  'tryTake account-shard committed',
+  'commitRound account-shard before commit',
+  'commitRound account-shard committed',
+  'giveBack account-shard committed',
+  'tryTake bill-snapshot committed',
+  'commitRound bill-snapshot before commit',
+  'commitRound bill-snapshot committed',
+  'giveBack bill-snapshot committed',
+] as const;
+
+interface Pushed {
+  readonly roofs: Roofs;
+  readonly pushId: string;
+}
+
+/** Starts a process that ends itself with SIGKILL at that point, and waits until it has. */
+async function untilKilledAt(
+  system: TestSystem,
+  point: string,
+  options: Pick<ServeOptions, 'role' | 'environment'> = {},
+): Promise<void> {
+  const { child, exited } = spawnServe(system, `killed at ${point}`, {
+    ...options,
+    environment: { TEST_KILL_POINT: point, ...options.environment },
+    nodeOptions: ['--import', KILL_POINT],
+  });
+  let gone = false;
+  void exited.then(() => {
+    gone = true;
+  });
+  try {
+    await until(`a process to die at "${point}"`, DEATH_DEADLINE_MS, async () => (gone ? true : null));
+    expect(child.signalCode, point).to.equal('SIGKILL');
+  } finally {
+    child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+async function accept(system: TestSystem): Promise<Pushed> {
+  const roofs = await makeRoofs(system.store, { stations: STATIONS, months: MONTHS });
+  const reply = await push(system.url, roofs.partner.key, roofs.pushOf());
+  expect(reply.body.code).to.equal('ACCEPTED');
+  return { roofs, pushId: reply.body.pushId };
+}
+
+async function setPaused(system: TestSystem, { roofs }: Pushed, paused: boolean): Promise<void> {
+  await system.store.changeExactly(
+    1,
+    'pausing a partner',
+    'UPDATE partner SET paused = ? WHERE partner_org_id = ?',
+    [paused ? 1 : 0, roofs.partner.partnerOrgId],
+  );
+}
+
+/** What would be more than one if something had been done twice. */
+async function effectsOf(system: TestSystem, { roofs, pushId }: Pushed) {
+  const { partnerOrgId } = roofs.partner;
+  const count = async (statement: string, values: readonly string[]) =>
+    Number((await system.store.one<{ n: string }>(`SELECT COUNT(*) n FROM ${statement}`, values)).n);
+  return {
+    bills: await count('fi_customer_bill_partner WHERE partner_org_id = ?', [partnerOrgId]),
+    accountLogs: await count('fi_customer_account_partner_log WHERE push_id = ?', [pushId]),
+    handovers: await count('income_diff_handover WHERE push_id = ? AND message_task_id > 0', [pushId]),
+    differences: await count(
+      'fi_monthly_income_difference WHERE partner_org_id = ? AND financial_version = 1',
+      [partnerOrgId],
+    ),
+    refreshes: await count(
+      `account_refresh_outcome o JOIN fi_async_task t ON t.id = o.task_id
+        WHERE t.push_id = ? AND o.outcome = 'REFRESHED'`,
+      [pushId],
+    ),
+    askedAgain: await count(
+      "fi_async_task WHERE partner_org_id = ? AND stage = 'bill-snapshot' AND request_generation > 1",
+      [partnerOrgId],
+    ),
+    failures: await count('fi_async_task WHERE partner_org_id = ? AND (retry_count > 0 OR status <> 2)', [
+      partnerOrgId,
+    ]),
+  };
+}
+
+const ONCE = {
+  bills: ROWS,
+  accountLogs: STATIONS,
+  handovers: STATIONS,
+  differences: ROWS,
+  refreshes: STATIONS,
+  askedAgain: 0,
+  failures: 0,
+};
+
+describe('kill -9 between two commits', function () {
+  this.timeout(120_000);
+
+  describe('of a worker', () => {
+    let system: TestSystem;
+    const pushes: Pushed[] = [];
+    before(async () => {
+      system = await startTestSystem({ roles: ['api', 'scheduler'] });
+    });
+    after(() => system.stop());
+
+    for (const point of WORKER_POINTS) {
+      it(`ENG-2 ENG-11 at "${point}": the places add up at that very instant`, async () => {
+        const pushed = await accept(system);
+        pushes.push(pushed);
+        await untilKilledAt(system, point);
+        await assertConserved(system.store);
+        // Left alone until the end: a task that sees three deaths would fail by ENG-11, as it must.
+        await setPaused(system, pushed, true);
+      });
+    }
+
+    it('ENG-2 ENG-11 STA-16 another worker finds all of it: each push is complete, each effect happened once', async () => {
+      const heir = await startWorkerProcess(system, 'heir');
+      try {
+        for (const pushed of pushes) await setPaused(system, pushed, false);
+        for (const pushed of pushes) {
+          const done = await untilDone(system.url, pushed.roofs.partner.key, pushed.pushId, 60_000);
+          expect(done.state).to.equal('COMPLETE');
+          expect(await placesOf(system.store, pushed.pushId)).to.deep.equal({ CURRENT: ROWS });
+          expect(await effectsOf(system, pushed)).to.deep.equal(ONCE);
+        }
+      } finally {
+        heir.kill('SIGTERM');
+        await heir.exited;
+      }
+      await assertConserved(system.store);
+    });
+  });
+
+  describe('of the API', () => {
+    for (const point of ['acceptPush bill-station before commit', 'acceptPush bill-station committed']) {
+      it(`ING-2 ING-6 at "${point}": the caller got no answer, asks again, and there is one push`, async () => {
+        const system = await startTestSystem({ roles: ['api', 'worker', 'scheduler'] });
+        try {
+          const roofs = await makeRoofs(system.store, { stations: STATIONS, months: MONTHS });
+          const port = String(await findFreePort());
+          const { child, exited } = spawnServe(system, 'doomed', {
+            role: 'api',
+            environment: { TEST_KILL_POINT: point, ROOFTALLY_PORT: port },
+            nodeOptions: ['--import', KILL_POINT],
+          });
+          try {
+            const url = `http://127.0.0.1:${port}`;
+            await until('the API to be ready', DEATH_DEADLINE_MS, async () =>
+              (await fetch(`${url}/readyz`).catch(() => null))?.ok ? true : null,
+            );
+            const unanswered = await push(url, roofs.partner.key, roofs.pushOf(), 'asked-twice').catch(
+              () => null,
+            );
+            expect(unanswered).to.equal(null);
+            await exited;
+            expect(child.signalCode).to.equal('SIGKILL');
+          } finally {
+            child.kill('SIGKILL');
+          }
+          const again = await until('the identity to be free', 30_000, async () => {
+            const reply = await push(system.url, roofs.partner.key, roofs.pushOf(), 'asked-twice');
+            return reply.status === 409 ? null : reply;
+          });
+          expect(again.body.code).to.equal(point.endsWith('committed') ? 'IDEMPOTENCY' : 'ACCEPTED');
+          const { pushId } = again.body;
+          await untilDone(system.url, roofs.partner.key, pushId);
+          expect(await effectsOf(system, { roofs, pushId })).to.deep.equal(ONCE);
+          const { n } = await system.store.one<{ n: string }>('SELECT COUNT(*) n FROM partner_push');
+          expect(Number(n)).to.equal(1);
+          await assertConserved(system.store);
+        } finally {
+          await system.stop();
+        }
+      });
+    }
+  });
+
+  describe('of the scheduler', () => {
+    it('COV-4 ENG-7 at "lookAtPush committed": another is elected, and no completion is numbered twice', async () => {
+      const system = await startTestSystem({ roles: ['api', 'worker'] });
+      try {
+        const pushed = await accept(system);
+        await untilKilledAt(system, 'lookAtPush committed', { role: 'scheduler' });
+        const heir = spawnServe(system, 'heir', { role: 'scheduler' });
+        try {
+          const second = await accept(system);
+          await until('the second push to be numbered', DEATH_DEADLINE_MS, async () =>
+            (await completionsOf(system, second.pushId)).length > 0 ? true : null,
+          );
+          expect(await completionsOf(system, pushed.pushId)).to.deep.equal([1]);
+          expect(await completionsOf(system, second.pushId)).to.deep.equal([1]);
+        } finally {
+          heir.child.kill('SIGTERM');
+          await heir.exited;
+        }
+        await assertConserved(system.store);
+      } finally {
+        await system.stop();
+      }
+    });
+  });
+});
+
+async function completionsOf(system: TestSystem, pushId: string): Promise<number[]> {
+  const rows = await system.store.many<{ no: number }>(
+    'SELECT completion_no no FROM push_completion WHERE push_id = ? ORDER BY completion_no',
+    [pushId],
+  );
+  return rows.map(({ no }) => Number(no));
+}
