@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { lockGuards, platformStationGuard } from '../../src/store/guards.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../../src/store/transaction.ts';
 import { planSnapshotRequests, submitSnapshotRequests } from '../../src/tasks/request-snapshots.ts';
-import { dueInMs, readTask, signal, untilWaiting } from '../support/engine.ts';
+import { dueInMs, readTask } from '../support/engine.ts';
 import { type Columns, type MadeMapping, makeMapping, makeSnapshot } from '../support/factory.ts';
 import { checkPlaces } from '../support/recompute-places.ts';
 import {
@@ -18,6 +17,7 @@ import {
   unclaim,
   workDirectly,
 } from '../support/stages.ts';
+import { killWaiting, whileTurnWaits as whileWaiting } from '../support/while-waiting.ts';
 
 const STAGE = 'bill-snapshot';
 
@@ -25,7 +25,7 @@ describe('actors: snapshot', () => {
   let stages: Stages;
   let store: Store;
   before(async () => {
-    stages = await openStages();
+    stages = await openStages({ lockWaitTimeoutS: 30 });
     store = stages.store;
   });
   after(() => stages.close());
@@ -58,27 +58,8 @@ describe('actors: snapshot', () => {
   }
   const ask = (world: World, months: readonly string[]) =>
     store.transaction(NEW_READ_COMMITTED, (tx) => askIn(tx, world, months));
-  /** A turn that has claimed its task and waits for the station's guard, while whoever holds the guard does this. */
-  async function whileTurnWaits(world: World, act: (tx: Transaction) => Promise<unknown>): Promise<void> {
-    const other = await stages.testStore.openAnother();
-    const running = signal<Promise<unknown>>();
-    await other.transaction(NEW_READ_COMMITTED, async (tx) => {
-      await lockGuards(tx, [{ key: platformStationGuard(world.mapping.platformStationId!) }]);
-      running.give(turn(world));
-      await untilWaiting(store);
-      await act(tx);
-    });
-    await running.given;
-  }
-  /** Ends the session of the one transaction that waits: its work breaks, once. */
-  async function killWaiting(tx: Transaction): Promise<void> {
-    const { id } = await tx.one<{ id: string }>(
-      `SELECT t.trx_mysql_thread_id id FROM information_schema.innodb_trx t
-         JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
-        WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()`,
-    );
-    await tx.change(`KILL ${Number(id)}`);
-  }
+  const whileTurnWaits = (world: World, act: (tx: Transaction) => Promise<unknown>) =>
+    whileWaiting(stages, world.mapping.platformStationId!, () => turn(world), act);
   const taskOf = async (world: World) => {
     const task = await readTask(store, world.code);
     return { ...task, months: (task.taskData as { months: string[] }).months };
