@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/transaction.ts';
 import type { Engine } from '../../src/tasks/engine.ts';
 import { type TurnOutcome, takeTurn } from '../../src/tasks/take-turn.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import type { TestStoreOptions } from './database.ts';
 import type { RecordingWake } from './engine.ts';
 import {
   type Columns,
@@ -44,8 +45,8 @@ const AFTER_PAYMENT: readonly StageName[] = [
 /** Each round may make work for the next. */
 const SETTLE_ROUNDS = 3;
 
-export async function openPayments(): Promise<Payments> {
-  const stages = await openStages();
+export async function openPayments(options: TestStoreOptions = {}): Promise<Payments> {
+  const stages = await openStages(options);
   const kick = stages.wake;
   const chain = ['bill-station', 'income-diff', 'account-shard', 'bill-snapshot'] as const;
   const handlers = new Map(
