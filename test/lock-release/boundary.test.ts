@@ -187,11 +187,11 @@ describe('lock release: the publish boundary', () => {
   });
 
   describe('the publish incident', () => {
-    const publishRevise = (submit: MadeSubmit, pointer: string) =>
+    const publishRevise = (submit: MadeSubmit, pointer: string, versionBuildStatus = 'PUBLISHED') =>
       testStore.store.transaction(NEW_READ_COMMITTED, async (tx) => {
         await tx.change(
-          "UPDATE fi_resident_income_payment_order_version SET version_build_status = 'PUBLISHED' WHERE id = ?",
-          [submit.versionId],
+          'UPDATE fi_resident_income_payment_order_version SET version_build_status = ? WHERE id = ?',
+          [versionBuildStatus, submit.versionId],
         );
         await tx.change(
           'UPDATE fi_resident_income_payment_order SET current_publish_version = ? WHERE id = ?',
@@ -227,16 +227,36 @@ describe('lock release: the publish boundary', () => {
       }
     }
 
-    it('LCK-20 the session is not moved on where only the version says that it is published', async () => {
+    for (const [what, versionBuildStatus, pointer] of [
+      ['the version says', 'PUBLISHED', '1'],
+      ['the order says', 'BUILD_FAILED', '2'],
+    ] as const)
+      it(`LCK-20 the session is marked, but not moved on, where only ${what} that it is published`, async () => {
+        const { store } = testStore;
+        const submit = await makeRevise(store);
+        await publishRevise(submit, pointer, versionBuildStatus);
+        await makeRelease(store, submit, 'BUILD_FAILED');
+        await makeWorker(store).work();
+        expect(await readSession(store, submit.sessionId)).to.deep.include({
+          status: 'SUBMIT_FAILED',
+          invalidatedFlag: 1,
+        });
+      });
+
+    it('LCK-20 the mark is a sign of life: heartbeat and update time are now', async () => {
       const { store } = testStore;
       const submit = await makeRevise(store);
-      await publishRevise(submit, '1');
+      await publishRevise(submit, '2');
+      await store.change(
+        "UPDATE selection_session SET heartbeat_time = '2026-01-01', update_time = '2026-01-01'",
+      );
       await makeRelease(store, submit, 'BUILD_FAILED');
       await makeWorker(store).work();
-      expect(await readSession(store, submit.sessionId)).to.deep.include({
-        status: 'SUBMIT_FAILED',
-        invalidatedFlag: 1,
-      });
+      const now = await store.one(
+        `SELECT heartbeat_time > '2026-01-02' beats, update_time > '2026-01-02' touched FROM selection_session WHERE id = ?`,
+        [submit.sessionId],
+      );
+      expect(now).to.deep.equal({ beats: '1', touched: '1' });
     });
 
     it('LCK-20 a NEW session is not marked', async () => {

@@ -99,6 +99,28 @@ describe('lock release: failures', () => {
     });
   }
 
+  it('LCK-28 the retry columns of a batch schedule nothing: they hold no release up, and a failure sets no time', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, {
+      batch: { batch_status: 'FAILED', retry_count: 99, next_retry_time: '2099-01-01' },
+    });
+    await makeLocks(store, submit, 1);
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    await makeWorker(store).work();
+    expect(await statusOf(store, code)).to.equal('SUCCESS');
+
+    const failing = await makeSubmit(store);
+    await makeRelease(store, failing, 'BUILD_FAILED');
+    await store.change('DELETE FROM selection_session WHERE id = ?', [failing.sessionId]);
+    await makeWorker(store).work();
+    const retry = await store.one(
+      `SELECT batch_status status, retry_count retries, next_retry_time next FROM selection_submit_batch
+        WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_RELEASE'`,
+      [failing.versionId],
+    );
+    expect(retry).to.deep.equal({ status: 'FAILED', retries: 1, next: null });
+  });
+
   const missing: Record<string, string> = {
     version: 'DELETE FROM fi_resident_income_payment_order_version WHERE id = ?',
     order: `DELETE o FROM fi_resident_income_payment_order o

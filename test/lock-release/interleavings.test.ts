@@ -161,6 +161,36 @@ describe('lock release: two sessions at once', () => {
       });
   });
 
+  describe('a lock that changes between the page and the UPDATE', () => {
+    for (const [what, change] of [
+      ['is released by another', "lock_status = 'RELEASED', release_reason = 'SUBMIT_CANCEL'"],
+      ['becomes ACTIVE', "lock_status = 'ACTIVE'"],
+      ['becomes another session’s', 'session_id = 900002'],
+    ] as const)
+      it(`LCK-16 one that ${what} is left as it is, and not counted`, async () => {
+        const { store } = testStore;
+        const submit = await makeSubmit(store);
+        const ids = await makeLocks(store, submit, 3);
+        const code = await makeRelease(store, submit, 'BUILD_FAILED');
+        // The page is read without locks and names it; the UPDATE waits for it, and looks again.
+        const changing = await holdRows(
+          other,
+          `UPDATE fi_resident_income_payment_bill_lock SET ${change} WHERE id = ?`,
+          [ids[1]!],
+        );
+        const turn = makeWorker(store).work();
+        await untilWaiting(store);
+        const before = 'SELECT * FROM fi_resident_income_payment_bill_lock WHERE id = ?';
+        await changing.release();
+        const changed = await other.one(before, [ids[1]!]);
+        await turn;
+        expect(await store.one(before, [ids[1]!])).to.deep.equal(changed);
+        expect(await lockStatuses(store, [ids[0]!, ids[2]!])).to.deep.equal(['RELEASED', 'RELEASED']);
+        expect((await readTask(store, code)).result).to.deep.include({ releasedCount: 2, batchCount: 1 });
+        expect((await readBatch(store, submit.versionId)).processedCount).to.equal(2);
+      });
+  });
+
   describe('two workers on one task', () => {
     it('LCK-8, LCK-10 a zombie whose slot was lost between two batches writes nothing: one release, one summary', async () => {
       const { store } = testStore;

@@ -4,6 +4,7 @@ import { openTestStore, type TestStore } from '../support/database.ts';
 import { readTask, statusOf } from '../support/engine.ts';
 import { lockStatuses, makeLocks, makeSubmit, readBatch, readLocks } from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
 
 /** LCK-15 in full, written down once more: what each reason does to a lock of each status. */
 const FREED_BY: Record<LockReleaseReason, readonly string[]> = {
@@ -106,6 +107,54 @@ describe('lock release: the matrix reason × status', () => {
     await makeWorker(store).work();
     expect(await statusOf(store, code)).to.equal('SUCCESS');
     expect((await readBatch(store, submit.versionId)).status).to.equal('DONE');
+  });
+
+  it('LCK-16 LCK-28 each batch moves on, in its own commit, the cursor, its mirror with owner and counts, and the heartbeats', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, { batch: { batch_size: 2 } });
+    const ids = await makeLocks(store, submit, 5);
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    const { id } = await readTask(store, code);
+    const long = '2026-01-01 00:00:00.000';
+    const seen: object[] = [];
+    const look = async () => {
+      const { result } = await readTask(store, code);
+      const { status, lastItemId, processedCount, ownerTaskId, ownerAttempt, workerId, leaseVersion } =
+        await readBatch(store, submit.versionId);
+      const fresh = await store.one(
+        `SELECT t.update_time > ? taskTouched, b.heartbeat_time > ? batchBeats FROM fi_async_task t
+           JOIN selection_submit_batch b ON b.payment_order_version_id = ? AND b.batch_phase = 'LOCK_RELEASE'
+          WHERE t.id = ?`,
+        [long, long, submit.versionId, id],
+      );
+      const batch = { status, lastItemId, processedCount, ownerTaskId, ownerAttempt, workerId, leaseVersion };
+      seen.push({ result, batch, fresh });
+    };
+    const age = async () => {
+      await store.change('UPDATE fi_async_task SET update_time = ?', [long]);
+      await store.change('UPDATE selection_submit_batch SET heartbeat_time = ?', [long]);
+    };
+    const scripted = new ScriptedStore(store.orm);
+    scripted.beforeBegin = async (transaction) => {
+      // The claim is the first; then each batch, and what the one before it left.
+      if (transaction === 3 || transaction === 4) await look();
+      await age();
+    };
+    await makeWorker(scripted).work();
+    const stateAfter = (batches: number) => ({
+      result: { cursor: ids[2 * batches - 1], releasedCount: 2 * batches, batchCount: batches },
+      batch: {
+        status: 'RUNNING',
+        lastItemId: ids[2 * batches - 1],
+        processedCount: 2 * batches,
+        ownerTaskId: id,
+        ownerAttempt: 1,
+        workerId: 'worker-a',
+        leaseVersion: 1,
+      },
+      fresh: { taskTouched: '1', batchBeats: '1' },
+    });
+    expect(seen).to.deep.equal([stateAfter(1), stateAfter(2)]);
   });
 
   for (const size of [null, 0, -1]) {

@@ -204,5 +204,41 @@ describe('lock release: exactly its own locks', () => {
       expect(await statusOf(store, code)).to.equal('SUCCESS');
       expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED', 'RELEASED']);
     });
+
+    it('LCK-16 an owner that runs, but under another attempt than the batch names, has let go of it', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const ids = await makeLocks(store, submit, 1);
+      const owner = await makeRelease(store, submit, 'SUBMIT_CANCEL', { status: 1, running_attempt: 5 });
+      await store.change(
+        `UPDATE selection_submit_batch SET batch_status = 'RUNNING', owner_task_id = ?, owner_attempt = 4
+          WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_RELEASE'`,
+        [(await readTask(store, owner)).id, submit.versionId],
+      );
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      expect(await statusOf(store, code)).to.equal('SUCCESS');
+      expect(await lockStatuses(store, ids)).to.deep.equal(['RELEASED']);
+    });
+
+    it('LCK-22 a failure leaves the batch alone that another has under way', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store);
+      const owner = await makeRelease(store, submit, 'SUBMIT_CANCEL', { status: 1, running_attempt: 4 });
+      await store.change(
+        `UPDATE selection_submit_batch SET batch_status = 'RUNNING', owner_task_id = ?, owner_attempt = 4
+          WHERE payment_order_version_id = ? AND batch_phase = 'LOCK_RELEASE'`,
+        [(await readTask(store, owner)).id, submit.versionId],
+      );
+      await store.change('DELETE FROM selection_session WHERE id = ?', [submit.sessionId]);
+      const before = await readBatch(store, submit.versionId);
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      expect(await readTask(store, code)).to.deep.include({
+        status: 3,
+        errorCode: 'RELEASE_CONTEXT_MISSING',
+      });
+      expect(await readBatch(store, submit.versionId)).to.deep.equal(before);
+    });
   });
 });
