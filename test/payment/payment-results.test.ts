@@ -253,6 +253,19 @@ describe('payment: results of payments', () => {
       expect((await projection(0))[0]).to.equal('PAYABLE 0.00 110.00');
     });
 
+    it('DEC-26 a reversal needs no version in force: a payment of an earlier one is taken back', async () => {
+      const payment = paid(0, '30.00');
+      await send([payment]);
+      await world.settle(roofs.partnerOrgId);
+      const again = await submitAll(world, roofs, {
+        session: { mode: 'REVISE', paymentOrderId: submit.orderId },
+      });
+      await world.settle(roofs.partnerOrgId);
+      expect((await stateOf(world.store, again)).published).to.equal('2');
+      expect((await send([reversed(payment.eventId)])).status).to.equal(200);
+      expect((await facts()).map((fact) => fact.amount)).to.deep.equal(['30.00', '-30.00']);
+    });
+
     it('DEC-13 once', async () => {
       const payment = paid(0, '30.00');
       await send([payment]);
