@@ -39,10 +39,21 @@ export const exactFacts: ScopeStrategy<ExactUnit> = {
   onHalt,
 };
 
+/** @throws Failure `BAD_ACCOUNT_SCOPE`, of the task: a scope that the cursor can never reach would be passed in silence */
 async function next(_tx: Transaction, task: TaskRow, after: RefreshProgress, limit: number) {
-  const remaining = remainingScopes(refreshOf(task), after);
+  const refresh = refreshOf(task);
+  if (!refresh.platformAccountScopes.every(hasPlatformKey)) {
+    const text = `Task ${task.taskCode} has an account without a platform station`;
+    throw new Failure('BAD_ACCOUNT_SCOPE', text, { retryable: false, reach: 'partner' });
+  }
+  const remaining = remainingScopes(refresh, after);
   const accounts = remaining.slice(0, limit).map((scope) => ({ ...scope, ...unitOf(scope) }));
   return { accounts, more: remaining.length > limit };
+}
+
+/** ACC-4. */
+function hasPlatformKey({ platformStationId }: AccountScope): boolean {
+  return BigInt(platformStationId) > 0n;
 }
 
 /** ACC-3, ACC-4. @throws Failure `BAD_CURRENT_MONTH`, `PARTNER_ONLY_SCOPE` */
@@ -51,8 +62,8 @@ function check(task: TaskRow, accounts: readonly ExactUnit[]): void {
   if (!isMonth(currentMonth)) throw new Failure('BAD_CURRENT_MONTH', `${currentMonth} is no month`);
   for (const account of accounts) {
     const partnerOnly = account.platformAccountId === null;
-    const complete = BigInt(account.platformStationId) > 0n && account.scopeVersion >= SCOPE_VERSION;
-    if (partnerOnly && (!complete || account.canonicalAccountId !== account.partnerAccountId)) {
+    const current = account.scopeVersion >= SCOPE_VERSION;
+    if (partnerOnly && (!current || account.canonicalAccountId !== account.partnerAccountId)) {
       const text = `The account of platform station ${account.platformStationId} exists on the partner's side alone and is not complete`;
       throw new Failure('PARTNER_ONLY_SCOPE', text);
     }
@@ -187,7 +198,9 @@ async function onHalt(
   reason: string,
 ): Promise<void> {
   const refresh = refreshOf(task);
-  const rowNos = remainingScopes(refresh, progress).flatMap((scope) => scope.rowNos);
+  const unreachable = refresh.platformAccountScopes.filter((scope) => !hasPlatformKey(scope));
+  const waiting = [...unreachable, ...remainingScopes(refresh, progress)];
+  const rowNos = waiting.flatMap((scope) => scope.rowNos);
   const moves: Record<Halt, PlaceMove> = {
     FAILED: { from: ['ACCOUNT_PENDING'], to: 'ACCOUNT_FAILED', leftAt: 'refreshed', reason },
     CANCELLED: {

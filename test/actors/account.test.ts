@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { accountActor } from '../../actors/account-shard.ts';
 import type { AccountRefresh, RefreshProgress } from '../../src/domain/account-refresh.ts';
 import { FencedOutError } from '../../src/errors.ts';
 import { requestStop } from '../../src/store/stage-control.ts';
 import type { Store } from '../../src/store/transaction.ts';
-import { dueInMs, makeTask, readTask } from '../support/engine.ts';
+import { takeTurn } from '../../src/tasks/take-turn.ts';
+import { dueInMs, holdRows, makeTask, readTask } from '../support/engine.ts';
 import {
   type Columns,
   insertNumberedRow,
@@ -261,6 +263,36 @@ describe('actors: account', () => {
       await unclaim(store, claimed);
     });
 
+    it('ACC-3 an account that takes longer than it may fails by itself; several that do together are tried one by one', async () => {
+      const world = await makeWorld(3);
+      await compared(world, [bill('2026-01')]);
+      await verify(world);
+      const hurried = accountActor({ kick: stages.wake, timeLimitMs: 0 });
+      const slot = { stage: STAGE, partnerOrgId: world.partnerOrgId, slotNo: 1 } as const;
+      await takeTurn(stages.engine, hurried, slot, { contended: false });
+      const task = await taskOf(world);
+      expect(task).to.include({ status: 0, errorCode: 'ACCOUNT_TOO_SLOW', retryCount: 0 });
+      expect(task.errorMessage).to.include('0 ms');
+      expect((await outcomesOf(world)).map((row) => [row.station, row.outcome, row.code])).to.deep.equal([
+        [world.stations[0]!.platformStationId, 'FAILED', 'ACCOUNT_TOO_SLOW'],
+      ]);
+      const statuses = await projectionsOf('fi_monthly_income_difference', world);
+      expect(new Set(statuses.map((row) => row.status)), 'rolled back').to.deep.equal(
+        new Set(['NOT_VERIFIED']),
+      );
+      await makeDue(world);
+      await turn(world);
+      expect(await taskOf(world)).to.include({ status: 2, finalResult: 'FULL_SUCCESS' });
+    });
+
+    it('ACC-3 a task whose month is none refreshes nothing', async () => {
+      const world = await makeWorld();
+      await compared(world, [bill('2026-01')]);
+      await changeData(world, (refresh) => ({ ...refresh, currentMonth: '2026-13' }));
+      await turn(world);
+      expect((await outcomesOf(world)).map((row) => row.code)).to.deep.equal(['BAD_CURRENT_MONTH']);
+    });
+
     it('ACC-3 an account that the cursor has passed is a duplicate: nothing of it is done again', async () => {
       const world = await makeWorld(3);
       const made = await compared(world, [bill('2026-01')]);
@@ -462,6 +494,45 @@ describe('actors: account', () => {
         await unclaim(store, claimed);
       });
     }
+
+    for (const ours of [false, true]) {
+      it(`ACC-4 one without a platform key, ${ours ? 'of both sides' : 'on the partner’s side alone'}, fails its task for good; none is passed over in silence`, async () => {
+        const world = await makeWorld(2, ['2026-01'], ours);
+        const made = await compared(world, [bill('2026-01')]);
+        await changeData(world, (refresh) => {
+          const [one, other] = refresh.platformAccountScopes;
+          return { ...refresh, platformAccountScopes: [{ ...one!, platformStationId: '0' }, other!] };
+        });
+        await turn(world);
+        expect(await taskOf(world)).to.include({
+          status: 3,
+          errorCode: 'BAD_ACCOUNT_SCOPE',
+          claimable: null,
+        });
+        expect(await placesByRow(store, made.pushId)).to.deep.equal(['ACCOUNT_FAILED', 'ACCOUNT_FAILED']);
+        expect(await outcomesOf(world)).to.deep.equal([]);
+      });
+    }
+
+    it('ACC-4 ENG-13 one whose guard another holds is no failure: the task waits half a second, and nothing is counted', async () => {
+      const world = await makeWorld();
+      await compared(world, [bill('2026-01')]);
+      const held = await holdRows(
+        await stages.testStore.openAnother(),
+        'SELECT fence FROM station_guard WHERE platform_station_id = ? FOR UPDATE',
+        [world.stations[0]!.platformStationId!],
+      );
+      await turn(world);
+      const waiting = await taskOf(world);
+      expect(waiting).to.include({ status: 0, retryCount: 0, errorCode: null, claimable: 1 });
+      expect(waiting.busySince).to.be.a('string');
+      expect(await dueInMs(store, waiting.taskCode)).to.be.at.most(500);
+      expect(await outcomesOf(world)).to.deep.equal([]);
+      await held.release();
+      await makeDue(world);
+      await turn(world);
+      expect(await taskOf(world)).to.include({ status: 2, finalResult: 'FULL_SUCCESS', busySince: null });
+    });
 
     it('ACC-4 an account that is gone fails', async () => {
       const world = await makeWorld();
