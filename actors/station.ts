@@ -20,7 +20,6 @@ import {
   type AccountId,
   listAccountIds,
   logAccountPushes,
-  recalculatePartnerAccounts,
   upsertPartnerAccounts,
 } from '../src/store/partner-accounts.ts';
 import {
@@ -31,6 +30,7 @@ import {
   type WrittenBill,
 } from '../src/store/partner-bills.ts';
 import { listUncommitted, moveCommittedRows, moveRanges } from '../src/store/places.ts';
+import { recalculateAccounts } from '../src/store/projections.ts';
 import { chunkRanges, type RowRange } from '../src/store/row-ranges.ts';
 import { listLockedMonths } from '../src/store/station-units.ts';
 import type { TaskRow } from '../src/store/tasks.ts';
@@ -273,7 +273,7 @@ async function handOver(
     tx,
     won.map((bill) => bill.billId),
   );
-  await recalculatePartnerAccounts(tx, [...new Set(won.map((bill) => bill.customerAccountId))]);
+  await recalculateAccounts(tx, 'partner', [...new Set(won.map((bill) => bill.customerAccountId))], null);
   const handovers = units.flatMap((unit) => {
     const billCount = won.filter((bill) => isOf(bill, unit)).length;
     if (billCount === 0) return [];

@@ -64,23 +64,3 @@ export async function logAccountPushes(
     entries.flatMap((entry) => [entry.customerAccountId, entry.pushId]),
   );
 }
-
-/**
- * STA-15 and DEC-5: the accounts' own totals, recomputed from their bills in one statement: reading the sum and
- * writing it afterwards lost updates. What is payable and paid belongs to the account stage (ACC-3).
- */
-export async function recalculatePartnerAccounts(sql: Sql, accountIds: readonly string[]): Promise<void> {
-  if (accountIds.length === 0) return;
-  await sql.change(
-    `UPDATE fi_customer_account_partner a
-       JOIN (SELECT customer_account_id, COUNT(*) bill_count, SUM(rent) rent, SUM(COALESCE(pre_rent, 0)) pre_rent,
-                    SUM(COALESCE(freeze_amount, 0)) freeze_amount, SUM(COALESCE(deduction_amount, 0)) deduction,
-                    MIN(bill_year_month) first_month, MAX(bill_year_month) last_month
-               FROM fi_customer_bill_partner WHERE customer_account_id IN (?) AND del_flag = 0
-              GROUP BY customer_account_id) t ON t.customer_account_id = a.id
-        SET a.bill_count = t.bill_count, a.total_rent = t.rent, a.total_pre_rent = t.pre_rent,
-            a.total_freeze = t.freeze_amount, a.total_deduction = t.deduction, a.cumulative_deduction = t.deduction,
-            a.first_bill_month = t.first_month, a.last_bill_month = t.last_month, a.update_time = NOW(3)`,
-    [accountIds],
-  );
-}

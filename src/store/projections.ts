@@ -64,13 +64,19 @@ export async function sumPaidByBill(
 }
 
 const ACCOUNTS = {
-  partner: { table: 'fi_customer_account_partner', bills: 'fi_customer_bill_partner' },
-  platform: { table: 'fi_customer_account', bills: 'fi_customer_bill' },
+  partner: {
+    table: 'fi_customer_account_partner',
+    bills: 'fi_customer_bill_partner',
+    // STA-15: the account's own, another number than the station's (STA-13).
+    besides: 'a.cumulative_deduction = COALESCE(t.deduction, 0),',
+  },
+  platform: { table: 'fi_customer_account', bills: 'fi_customer_bill', besides: '' },
 } as const;
 
 /**
- * DEC-5, ACC-3: an account's totals over its bills, payable and paid among them, in one statement. The current month's
- * fields follow `currentMonth` and are never moved back.
+ * DEC-5, ACC-3, STA-15: an account's totals over its bills, payable and paid among them, in one statement: reading the sum
+ * and writing it afterwards lost updates. The current month's fields follow `currentMonth` and are never moved back; null
+ * leaves them as they are.
  */
 export async function recalculateAccounts(
   sql: Sql,
@@ -79,7 +85,7 @@ export async function recalculateAccounts(
   currentMonth: string | null,
 ): Promise<void> {
   if (accountIds.length === 0) return;
-  const { table, bills } = ACCOUNTS[side];
+  const { table, bills, besides } = ACCOUNTS[side];
   await sql.change(
     `UPDATE ${table} a FORCE INDEX (PRIMARY)
        LEFT JOIN (SELECT customer_account_id, COUNT(*) bill_count, SUM(rent) rent, SUM(COALESCE(pre_rent, 0)) pre_rent,
@@ -92,7 +98,7 @@ export async function recalculateAccounts(
         SET a.bill_count = COALESCE(t.bill_count, 0), a.total_rent = COALESCE(t.rent, 0),
             a.total_pre_rent = COALESCE(t.pre_rent, 0), a.total_freeze = COALESCE(t.freeze_amount, 0),
             a.total_deduction = COALESCE(t.deduction, 0), a.total_payable = COALESCE(t.payable, 0),
-            a.total_paid = COALESCE(t.paid, 0), a.first_bill_month = t.first_month, a.last_bill_month = t.last_month,
+            a.total_paid = COALESCE(t.paid, 0), ${besides} a.first_bill_month = t.first_month, a.last_bill_month = t.last_month,
             a.current_month_rent = IF(? >= COALESCE(a.current_month, ''), COALESCE(t.month_rent, 0), a.current_month_rent),
             a.current_month = IF(? >= COALESCE(a.current_month, ''), ?, a.current_month), a.update_time = NOW(3)
       WHERE a.id IN (?)`,

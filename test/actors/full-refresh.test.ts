@@ -561,6 +561,15 @@ describe('actors: full refresh', () => {
       expect(await statusOf(store, newer.taskCode), 'done by the same holder, after it').to.equal('SUCCESS');
     });
 
+    it('DIF-14 nor is one cancelled that is between two steps, its row free', async () => {
+      const { partnerOrgId } = await makeStagedPartner(store);
+      const older = await ask(partnerOrgId);
+      const claimed = await claim(stages, STAGE, partnerOrgId);
+      expect((await ask(partnerOrgId)).replaced).to.deep.equal([]);
+      expect(await statusOf(store, older.taskCode)).to.equal('RUNNING');
+      await unclaim(store, claimed);
+    });
+
     it('DIF-14 one that has ended stays as it ended', async () => {
       const { partnerOrgId } = await makeStagedPartner(store);
       const older = await ask(partnerOrgId);
