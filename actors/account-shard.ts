@@ -16,6 +16,7 @@ import {
   type RefreshProgress,
   refreshTaskCode,
 } from '../src/domain/account-refresh.ts';
+import { parentTraceOf, tracedBy } from '../src/domain/parent-trace.ts';
 import type { StageName } from '../src/domain/stage.ts';
 import { Failure, FencedOutError } from '../src/errors.ts';
 import { type AccountOutcomeRow, insertAccountOutcomes } from '../src/store/account-scopes.ts';
@@ -216,6 +217,7 @@ function snapshotRequestsOf(task: TaskRow, found: readonly AccountFacts[]) {
         platformStationId,
         months,
         source: 'BULK_STATUS_REFRESH_ACCOUNT',
+        ...tracedBy(parentTraceOf(task.taskData)),
       },
     ];
   });

@@ -127,6 +127,7 @@ class DiffActor implements StageHandler {
       eventMonth: month,
       pushId,
       acceptNo,
+      parentTraceId: message.parentTraceId,
     };
     const seeds = buildRefreshes(source, scopes).map((refresh): TaskSeed => {
       const { stage, taskType, attemptsMax } = routeOf('account-shard');
@@ -176,6 +177,7 @@ class DiffActor implements StageHandler {
         platformStationId,
         months: group.map((fact) => fact.difference.shareMonth),
         source: 'PAYMENT_DISABLED',
+        parentTraceId: message.parentTraceId,
       })),
     );
     const paid = await sumPaidByBill(

@@ -106,7 +106,8 @@ async function migrateFirst({ databaseUrl }: Config, log: Logger): Promise<void>
 const DATABASE_PATIENCE_MS = 15_000;
 
 async function openParts(config: Config, log: Logger, stopping: AbortSignal, undo: Undo[]): Promise<Parts> {
-  const trouble = (where: string, error: unknown) => log.warn({ err: error, where }, 'trouble');
+  const trouble = (where: string, error: unknown, traceId?: string | null) =>
+    log.warn({ err: error, where, ...(traceId == null ? {} : { traceId }) }, 'trouble');
   const redis = openRedis(config.redisUrl, (error) => trouble('redis', error));
   undo.push({ what: 'redis', step: async () => redis.disconnect() });
   await checkRedis(redis);

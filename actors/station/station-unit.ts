@@ -1,4 +1,5 @@
 /** A station of a push as the station stage sees it: its task, its rows, its place on our side, its guards. */
+import type { Traced } from '../../src/domain/parent-trace.ts';
 import { type GuardKey, partnerStationGuard, platformStationGuard } from '../../src/store/guards.ts';
 import type { WrittenBill } from '../../src/store/partner-bills.ts';
 import type { RowRange } from '../../src/store/row-ranges.ts';
@@ -8,7 +9,7 @@ import type { TaskRow } from '../../src/store/tasks.ts';
 import type { ClaimedTask } from '../../src/tasks/stage-handler.ts';
 
 /** A station of a push, as its task names it. */
-export interface StationData {
+export interface StationData extends Traced {
   readonly pushId: string;
   readonly partnerStationNo: string;
   readonly firstRowNo: number;

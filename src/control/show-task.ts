@@ -1,5 +1,6 @@
 /** GET /admin/api/v1/tasks/{code}: a task with its data, its result and, at the account stage, each account's outcome. */
 import type { RequestHandler } from 'express';
+import { parentTraceOf } from '../domain/parent-trace.ts';
 import { isoInstant } from '../store/instant.ts';
 import type { Sql } from '../store/sql.ts';
 import { isStopRequested, listAccountOutcomes } from '../store/task-lists.ts';
@@ -17,6 +18,7 @@ export function showTask(sql: Sql): RequestHandler<{ code: string }> {
     const outcomes = await listAccountOutcomes(sql, task.id, OUTCOMES_MAX);
     response.json({
       ...taskView(task),
+      parentTraceId: parentTraceOf(task.taskData),
       taskData: task.taskData,
       result: task.result,
       stopRequested: await isStopRequested(sql, task.id),

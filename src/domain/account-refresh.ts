@@ -1,5 +1,6 @@
 /** Account refresh tasks: which accounts, for which facts, under which identity, and how far they have come (DIF-12, DIF-13, ACC-10). */
 import { createHash } from 'node:crypto';
+import { type Traced, tracedBy } from './parent-trace.ts';
 
 /** DIF-12: accounts, not differences. */
 export const ACCOUNTS_PER_TASK_MAX = 25;
@@ -19,7 +20,7 @@ export interface AccountScope {
   readonly rowNos: readonly number[];
 }
 
-export interface AccountRefresh {
+export interface AccountRefresh extends Traced {
   readonly bulkType: 'ACCOUNT_STAT_RECALCULATE';
   readonly scopeStatusStrategy: 'EXACT_FACT_CHANGE';
   readonly payloadVersion: number;
@@ -82,7 +83,7 @@ export function shardScopes(scopes: readonly AccountScope[]): AccountScope[][] {
   return shards;
 }
 
-export interface RefreshSource {
+export interface RefreshSource extends Traced {
   readonly partnerOrgId: string;
   readonly requestId: string;
   readonly eventMonth: string;
@@ -100,6 +101,7 @@ export function buildRefreshes(source: RefreshSource, scopes: readonly AccountSc
     currentMonth: source.eventMonth,
     pushId: source.pushId,
     acceptNo: source.acceptNo,
+    ...tracedBy(source.parentTraceId),
     platformAccountScopes: shard,
     differenceFactIds: [...new Set(shard.flatMap((scope) => scope.factIds))],
   }));

@@ -6,6 +6,7 @@
  * lie together; receipts keep the request's order.
  */
 import { routeOf } from '../../queues/route.ts';
+import { tracedBy } from '../domain/parent-trace.ts';
 import type { PushAmounts, PushCode, PushCounts } from '../domain/push-outcome.ts';
 import type { StationValues } from '../domain/pushed-fields.ts';
 import { readRowLine } from '../domain/row-line.ts';
@@ -88,7 +89,7 @@ async function writePush(tx: Transaction, acceptance: Acceptance, replaces: bool
   await writeRows(tx, acceptance, pushId);
   await acceptTasks(
     tx,
-    ranges.map((station) => stationTask(station, pushId, partnerOrgId)),
+    ranges.map((station) => stationTask(station, pushId, acceptance)),
   );
   await takeAcceptNo(tx, partnerOrgId, pushId);
   return pushId;
@@ -172,7 +173,7 @@ function newRow(
   };
 }
 
-function stationTask(station: StationRange, pushId: string, partnerOrgId: string): TaskSeed {
+function stationTask(station: StationRange, pushId: string, { partnerOrgId, traceId }: Acceptance): TaskSeed {
   const route = routeOf('bill-station');
   const code = `PSB:${pushId}:${station.partnerStationNo}`;
   return {
@@ -180,7 +181,7 @@ function stationTask(station: StationRange, pushId: string, partnerOrgId: string
     taskType: route.taskType,
     taskCode: code,
     businessKey: code,
-    data: { pushId, ...station },
+    data: { pushId, ...station, ...tracedBy(traceId) },
     partnerOrgId,
     pushId,
     maxRetryCount: route.attemptsMax,

@@ -3,11 +3,11 @@
  * Reads: identities, mappings, bill locks. Writes (in one transaction): identity, push, rows with places, station tasks.
  * Hands on to: the stage `bill-station`. Guarded by: the locked identity row.
  */
-import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import { shanghaiMonth } from '../domain/month.ts';
 import { shownIdentity } from '../domain/request-identity.ts';
 import { partnerOf } from '../http/authenticate.ts';
+import { traceIdOf } from '../http/trace.ts';
 import { findPush, type PushRow } from '../store/pushes.ts';
 import type { Store } from '../store/transaction.ts';
 import type { Kick } from '../tasks/kick.ts';
@@ -45,6 +45,8 @@ interface Ingest extends IngestDependencies {
 }
 
 interface Judged {
+  /** Of the request; the push's, and the parent of all that follows (ING-8). */
+  readonly traceId: string;
   readonly push: ReadPush;
   readonly order: RowOrder;
   readonly verdicts: Verdicts;
@@ -69,7 +71,7 @@ export function postPush(needs: IngestDependencies): RequestHandler {
     if (push.rows.length > 0 && verdicts.acceptedCount === 0) {
       return await replyRejected(request, response, push, verdicts);
     }
-    await acceptAndReply(response, ingest, wanted, { push, order, verdicts });
+    await acceptAndReply(response, ingest, wanted, { traceId: traceIdOf(request), push, order, verdicts });
   };
 }
 
@@ -85,7 +87,11 @@ async function readPush(request: Request, options: PushOptions, limits: IngestLi
   return await checkRows(spool, options, rules, limits);
 }
 
-async function judge(push: ReadPush, wanted: RequestedIdentity, ingest: Ingest): Promise<Judged> {
+async function judge(
+  push: ReadPush,
+  wanted: RequestedIdentity,
+  ingest: Ingest,
+): Promise<Omit<Judged, 'traceId'>> {
   const order = orderRows(push);
   const verdicts = await judgeRows(push, order, {
     sql: ingest.store,
@@ -120,7 +126,6 @@ function accept(ingest: Ingest, wanted: RequestedIdentity, judged: Judged) {
       partnerOrgId: wanted.partnerOrgId,
       idempotencyKey: wanted.key,
       identityDays: ingest.limits.identityDays,
-      traceId: randomBytes(16).toString('hex'),
       ...judged,
       ...summaryOf(judged.push, judged.verdicts),
     }),

@@ -26,7 +26,7 @@ export interface Metrics {
 
 export interface MetricsOptions {
   readonly readOpenTasks: ReadOpenTasks;
-  readonly onTrouble: (where: string, error: unknown) => void;
+  readonly onTrouble: Observer['trouble'];
 }
 
 export function createMetrics(options: MetricsOptions): Metrics {

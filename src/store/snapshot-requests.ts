@@ -1,4 +1,5 @@
 /** Asking for a station's snapshots (SNP-1): one task per (partner, platform station), counted up by generation. */
+import type { Traced } from '../domain/parent-trace.ts';
 import type { Sql } from './sql.ts';
 
 export interface SnapshotTaskRow {
@@ -9,7 +10,8 @@ export interface SnapshotTaskRow {
   readonly taskData: SnapshotTaskData;
 }
 
-export interface SnapshotTaskData {
+/** The trace is that of whoever asked last. */
+export interface SnapshotTaskData extends Traced {
   readonly partnerOrgId: string;
   readonly platformStationId: string;
   readonly months: readonly string[];

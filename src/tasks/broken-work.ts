@@ -4,6 +4,7 @@
  * word of its own (ACC-10).
  */
 import { routeOf } from '../../queues/route.ts';
+import { parentTraceOf } from '../domain/parent-trace.ts';
 import { BusyError, Failure, FencedOutError, toFailure } from '../errors.ts';
 import { lockRunningTasks } from '../store/tasks.ts';
 import type { Transaction } from '../store/transaction.ts';
@@ -62,5 +63,6 @@ function putOff(task: ClaimedTask, notRecorded: unknown): Ending {
 /** What the business knows (a locked month, a busy guard) is in the task row; only the unexpected is reported. */
 export function tellTrouble(engine: Engine, tasks: readonly ClaimedTask[], thrown: unknown): void {
   if (thrown instanceof BusyError || (thrown instanceof Failure && thrown.reach !== 'platform')) return;
-  for (const task of tasks) engine.observer.trouble(`${task.stage} ${task.taskCode}`, thrown);
+  for (const { stage, taskCode, taskData } of tasks)
+    engine.observer.trouble(`${stage} ${taskCode}`, thrown, parentTraceOf(taskData));
 }

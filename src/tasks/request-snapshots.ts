@@ -3,6 +3,7 @@
  * Split in two, because the capacity must be known before anything is changed (ACC-3).
  */
 import { routeOf } from '../../queues/route.ts';
+import { type Traced, tracedBy } from '../domain/parent-trace.ts';
 import { TaskStatus } from '../domain/task-status.ts';
 import { Failure } from '../errors.ts';
 import { moveSnapshotWaiters } from '../store/places.ts';
@@ -13,7 +14,7 @@ import { acceptTasks } from './accept-tasks.ts';
 /** SNP-1: months that one task may name. */
 export const SNAPSHOT_MONTHS_MAX = 240;
 
-export interface SnapshotRequest {
+export interface SnapshotRequest extends Traced {
   readonly partnerOrgId: string;
   readonly platformStationId: string;
   readonly months: readonly string[];
@@ -74,11 +75,11 @@ export async function planSnapshotRequests(
 
 /** A task that was asked to create and to refresh creates only the months that it was asked to create. */
 function dataOf(
-  { partnerOrgId, platformStationId, months: asked, source, mode }: SnapshotRequest,
+  { partnerOrgId, platformStationId, months: asked, source, mode, parentTraceId }: SnapshotRequest,
   months: readonly string[],
   openCreates: readonly string[],
 ): SnapshotTaskData {
-  const common = { partnerOrgId, platformStationId, months, source };
+  const common = { partnerOrgId, platformStationId, months, source, ...tracedBy(parentTraceId) };
   const createMonths = [...new Set([...openCreates, ...(mode === 'CREATE' ? asked : [])])].sort();
   if (createMonths.length === 0) return { ...common, mode: 'EXISTING_ONLY_REFRESH' };
   return { ...common, mode: 'CREATE', createMonths };

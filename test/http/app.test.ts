@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { openTestStore, type TestStore } from '../support/database.ts';
+import { eventually } from '../support/engine.ts';
 import { type MadePartner, makePartner } from '../support/factory.ts';
 import { type PartnerApi, startPartnerApi } from '../support/partner-api.ts';
 
@@ -8,11 +10,13 @@ describe('the HTTP side', () => {
   let api: PartnerApi;
   let partner: MadePartner;
   let redisAnswers = true;
+  const lines: string[] = [];
 
   before(async () => {
     database = await openTestStore();
     const redis = { ping: async () => (redisAnswers ? 'PONG' : Promise.reject(new Error('gone'))) };
-    api = await startPartnerApi(database.store, { redis });
+    const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
+    api = await startPartnerApi(database.store, { redis, log });
     partner = await makePartner(database.store);
   });
   after(async () => {
@@ -70,6 +74,24 @@ describe('the HTTP side', () => {
       headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
     });
     expect(problem.body.traceId).to.equal(traceId);
+  });
+
+  it('ING-8 a push is logged under the trace that it is accepted with, without what it holds or who may', async () => {
+    const traceId = '5bf92f3577b34da6a3ce929d0e0e4737';
+    const { body } = await asPartner('/api/v1/pushes?strict=true', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'idempotency-key': 'traced',
+        traceparent: `00-${traceId}-00f067aa0ba902b7-01`,
+      },
+      body: '{"stations":[]}',
+    });
+    expect(body.traceId).to.equal(traceId);
+    await eventually('the request to be logged', () => lines.some((line) => line.includes(traceId)));
+    const line = lines.find((text) => text.includes(traceId))!;
+    expect(JSON.parse(line)).to.include({ method: 'POST', path: '/api/v1/pushes', status: 202, traceId });
+    expect(lines.join()).not.to.contain(partner.key).and.not.to.contain('strict');
   });
 
   it('says nothing about what it is made of', async () => {

@@ -70,7 +70,7 @@ describe('POST /api/v1/pushes', () => {
   });
 
   describe('what is accepted', () => {
-    it('ING-5 ING-6 all rows: 202 ACCEPTED, rows and station tasks are there, the station stage is woken', async () => {
+    it('ING-5 ING-6 ING-8 all rows: 202 ACCEPTED, rows and station tasks are there, the station stage is woken', async () => {
       const [a, b] = [await station(), await station()];
       const answer = await client.push({
         stations: [stationOf(b, ['2026-06', '2026-05']), stationOf(a, ['2026-05'])],
@@ -112,7 +112,13 @@ describe('POST /api/v1/pushes', () => {
         task_type: 'PARTNER_STATION_BILL',
         task_code: `PSB:${pushId}:${no}`,
         business_key: `PSB:${pushId}:${no}`,
-        task_data: { pushId, partnerStationNo: no, firstRowNo, lastRowNo },
+        task_data: {
+          pushId,
+          partnerStationNo: no,
+          firstRowNo,
+          lastRowNo,
+          parentTraceId: answer.body.traceId,
+        },
         status: 0,
         stage: 'bill-station',
         partner_org_id: partner.partnerOrgId,

@@ -1,5 +1,5 @@
 /** The partner API over real HTTP on a loopback port, on the test's database, and partners who ask it things. */
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { StageName } from '../../src/domain/stage.ts';
 import { createApp } from '../../src/http/app.ts';
 import type { Pingable } from '../../src/http/health.ts';
@@ -55,6 +55,7 @@ export interface PartnerApiParts {
   readonly limits?: Partial<IngestLimits>;
   readonly lockCheck?: PaymentLockCheck;
   readonly redis?: Pingable;
+  readonly log?: Logger;
 }
 
 let lastIdentity = 0;
@@ -67,7 +68,7 @@ export async function startPartnerApi(store: Store, parts: PartnerApiParts = {})
     limits: { ...LIMITS, ...parts.limits },
     signing: parts.signing ?? { secretKeys: [], windowMs: 300_000 },
     redis: parts.redis ?? { ping: async () => 'PONG' },
-    log: pino({ level: 'silent' }),
+    log: parts.log ?? pino({ level: 'silent' }),
     ...(parts.lockCheck === undefined ? {} : { lockCheck: parts.lockCheck }),
   });
   const server = await listen(app, { host: '127.0.0.1', port: 0, requestTimeoutMs: 60_000 });

@@ -284,6 +284,19 @@ describe('tasks: failure', () => {
     expect((await readTask(store, 'forgotten')).errorMessage).to.include('no ending for task forgotten');
   });
 
+  it('ING-8 what breaks unforeseen is told with the trace that its task follows from', async () => {
+    const parentTraceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+    await makeTask(store, 'traced', { task_data: JSON.stringify({ parentTraceId }) });
+    fails('traced', new Error('out of the blue'));
+    await turn();
+    const [where, error, traceId] = made.observed.of('trouble')[0]!;
+    expect([where, (error as Error).message, traceId]).to.deep.equal([
+      `${STAGE} traced`,
+      'out of the blue',
+      parentTraceId,
+    ]);
+  });
+
   it('a preparation that fails is told and holds up nothing that is due', async () => {
     await makeTask(store, 'due');
     made.toy.prepare = async () => {
