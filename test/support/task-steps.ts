@@ -212,7 +212,10 @@ const timePasses = fc.constant(
   new Step(
     'time passes',
     (model) => model.tasks.some((task) => task.due === null),
-    async (model) => model.timePasses(),
+    async (model, { store }) => {
+      model.timePasses();
+      await fixDueTimes(store, model);
+    },
   ),
 );
 
