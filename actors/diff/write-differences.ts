@@ -1,5 +1,6 @@
 /** Comparing and keeping: the ledger's rows of a message, read back and checked, and the monthly summaries (DIF-7 to DIF-9). */
 import { compareSides } from '../../src/domain/difference.ts';
+import { differenceKey, faultOfReadBack } from '../../src/domain/read-back.ts';
 import { summaryMoves } from '../../src/domain/summary-moves.ts';
 import { assert, Failure } from '../../src/errors.ts';
 import type { PartnerBillSide, PartnerTerms } from '../../src/store/difference-inputs.ts';
@@ -31,15 +32,17 @@ export async function writeDifferences(
   if (rows.length === 0) return [];
   const stations = [...new Set(rows.map((row) => row.stationId))];
   const months = [...new Set(rows.map((row) => row.shareMonth))];
-  const keys = new Set(rows.map(keyOf));
+  const keys = new Set(rows.map(differenceKey));
   const read = async () =>
-    (await listDifferences(tx, terms.partnerOrgId, stations, months)).filter((row) => keys.has(keyOf(row)));
+    (await listDifferences(tx, terms.partnerOrgId, stations, months)).filter((row) =>
+      keys.has(differenceKey(row)),
+    );
   const before = await read();
   await upsertDifferences(tx, rows);
   const after = checkReadBack(rows, await read());
   await moveSummaries(tx, summaryMoves(before, [...after.values()]));
   return compared.map(({ side, compare: { billYearMonth, bill, rowNo } }) => ({
-    difference: after.get(keyOf({ stationId: side.platformStationId, shareMonth: billYearMonth }))!,
+    difference: after.get(differenceKey({ stationId: side.platformStationId, shareMonth: billYearMonth }))!,
     bill,
     rowNo,
   }));
@@ -73,29 +76,16 @@ function checkReadBack(
   rows: readonly DifferenceRow[],
   found: readonly StoredDifference[],
 ): Map<string, StoredDifference> {
-  const byKeyText = new Map(found.map((row) => [keyOf(row), row]));
-  assert(byKeyText.size === found.length, 'a difference was read back twice');
-  assert(new Set(rows.map(keyOf)).size === rows.length, 'a message names a station-month twice');
-  for (const row of rows) {
-    const stored = byKeyText.get(keyOf(row));
-    const fits =
-      stored !== undefined &&
-      BigInt(stored.id) > 0n &&
-      stored.partnerOrgId === row.partnerOrgId &&
-      stored.partnerBillId === row.partnerBillId &&
-      stored.platformBillId === row.platformBillId &&
-      stored.partnerAccountId === row.partnerAccountId;
-    if (!fits)
-      throw new Failure(
-        'DIFFERENCE_READ_BACK',
-        `The difference of ${keyOf(row)} was read back other than it was written`,
-      );
-  }
-  return byKeyText;
-}
-
-function keyOf(row: { stationId: string; shareMonth: string }): string {
-  return `${row.stationId}/${row.shareMonth}`;
+  const fault = faultOfReadBack(rows, found);
+  // These two are promises of ours: of the keys' order in a message, and of the table's unique key.
+  assert(fault?.code !== 'READ_TWICE', `difference ${fault?.key} was read back twice`);
+  assert(fault?.code !== 'NAMED_TWICE', `a message names station-month ${fault?.key} twice`);
+  if (fault !== null)
+    throw new Failure(
+      'DIFFERENCE_READ_BACK',
+      `The difference of ${fault.key} was read back other than it was written (${fault.code})`,
+    );
+  return new Map(found.map((row) => [differenceKey(row), row]));
 }
 
 function byKey(left: DifferenceRow, right: DifferenceRow): number {
