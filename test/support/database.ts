@@ -28,6 +28,8 @@ export interface TestStoreOptions {
    * a moment, production's two seconds would let the waiting go first.
    */
   readonly lockWaitTimeoutS?: number;
+  /** Another server than that all tests run on. */
+  readonly serverUrl?: string;
 }
 
 /** @throws Error where DATABASE_URL is not set: mocha's fixture sets it (`test/support/stack.ts`). */
@@ -35,7 +37,7 @@ export async function openTestStore(
   hooks: StoreHooks = {},
   options: TestStoreOptions = {},
 ): Promise<TestStore> {
-  const serverUrl = requireServerUrl();
+  const serverUrl = options.serverUrl ?? requireServerUrl();
   const name = `rooftally_test_${randomBytes(6).toString('hex')}`;
   await onServer(serverUrl, `CREATE DATABASE ${name} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   const databaseUrl = withDatabase(serverUrl, name);

@@ -21,15 +21,18 @@ export interface TestSystem {
 
 export interface TestSystemOptions {
   readonly roles?: readonly Role[];
+  /** Other servers than those that all tests run on. */
+  readonly stack?: { readonly databaseUrl: string; readonly redisUrl: string };
   /** Variables of config/config.ts. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 export async function startTestSystem(options: TestSystemOptions = {}): Promise<TestSystem> {
-  const database = await openTestStore();
+  const { stack } = options;
+  const database = await openTestStore({}, stack === undefined ? {} : { serverUrl: stack.databaseUrl });
   const environment = {
     DATABASE_URL: database.databaseUrl,
-    REDIS_URL: process.env.REDIS_URL!,
+    REDIS_URL: stack?.redisUrl ?? process.env.REDIS_URL!,
     ROOFTALLY_REDIS_PREFIX: `test-${randomBytes(6).toString('hex')}`,
     ROOFTALLY_PORT: '0',
     ROOFTALLY_LOG_LEVEL: process.env.ROOFTALLY_LOG_LEVEL ?? 'silent',
