@@ -1,5 +1,6 @@
 /** Building a submit: what is reserved, dropped or refused, and what a failure leaves behind (PAY-3, DEC-11, DEC-24, LCK-3). */
 import { expect } from 'chai';
+import { Place } from '../../src/domain/place.ts';
 import { endLease, readTask } from '../support/engine.ts';
 import type { Columns } from '../support/factory.ts';
 import {
@@ -283,6 +284,46 @@ describe('payment: build', () => {
         await world.stages.turnsUpTo(stage, roofs.partnerOrgId);
         // Verified at once, so that nothing but the work under way speaks against it.
         await setBill(roofs.bills[0]!.partnerBillId, { partner_query_status: 'VERIFIED' });
+        await build(roofs);
+        expect((await selectionOf(submit)).dropped).to.deep.equal([{ reason: 'WORK_UNDER_WAY', bills: 1 }]);
+      });
+
+    /** Each half of what a re-push leaves unfinished speaks for itself: the row's place, and the task. */
+    for (const [title, upTo, from, to, tasks] of [
+      [
+        'a row whose difference has failed',
+        'bill-station',
+        Place.DIFF_PENDING,
+        Place.DIFF_FAILED,
+        "status = 3, retry_count = max_retry_count WHERE stage = 'income-diff'",
+      ],
+      [
+        'the account task of a push, wherever its rows are',
+        'income-diff',
+        Place.ACCOUNT_PENDING,
+        Place.CURRENT,
+        "update_time = NOW(3) WHERE stage = 'account-shard'",
+      ],
+    ] as const)
+      it(`DEC-24 ${title} is work under way`, async () => {
+        const roofs = await makePaidRoofs(world, { stations: 1 });
+        const submit = await submitAll(world, roofs);
+        await acceptPush(world.store, roofs.partnerOrgId, [
+          { mapping: roofs.mappings[0]!, bills: [bill(JANUARY)] },
+        ]);
+        await world.stages.turnsUpTo(upTo, roofs.partnerOrgId);
+        await setBill(roofs.bills[0]!.partnerBillId, { partner_query_status: 'VERIFIED' });
+        await world.store.changeExactly(
+          1,
+          'moving a row',
+          `UPDATE pushed_row_place w JOIN partner_push p ON p.push_id = w.push_id SET w.place = ?
+            WHERE p.partner_org_id = ? AND w.place = ?`,
+          [to, roofs.partnerOrgId, from],
+        );
+        await world.store.change(
+          `UPDATE fi_async_task SET ${tasks} AND partner_org_id = ? AND status IN (0, 3)`,
+          [roofs.partnerOrgId],
+        );
         await build(roofs);
         expect((await selectionOf(submit)).dropped).to.deep.equal([{ reason: 'WORK_UNDER_WAY', bills: 1 }]);
       });
