@@ -12,6 +12,7 @@ import { recordOperation } from '../store/operation-audit.ts';
 import { findPartner } from '../store/partners.ts';
 import {
   hasPartnerBills,
+  hasPlatformBills,
   hasPlatformStation,
   insertMappingIfNew,
   lockMapping,
@@ -55,21 +56,20 @@ export function putStationMapping(store: Store): RequestHandler {
     const actor = operatorOf(request);
     const { made, mapping } = await store.transaction(NEW_READ_COMMITTED, async (tx) => {
       if ((await findPartner(tx, wish.partnerOrgId)) === null) throw noSuchPartner(wish.partnerOrgId);
-      // Whatever is written about this station waits until the mapping is settled (ENG-16).
-      await lockGuards(tx, guardsOf(wish));
-      await requirePlatformStation(tx, wish);
+      // Whatever is written about these stations waits until the mapping is settled (ENG-16); who changes it holds the
+      // partner's station, so it says already which station of ours it may be moved away from.
+      await lockGuards(tx, [{ key: partnerStationGuard(wish.partnerOrgId, wish.partnerStationNo) }]);
       const before = await lockMapping(tx, wish.partnerOrgId, wish.partnerStationNo);
+      await lockGuards(tx, platformGuards([before?.platformStationId, wish.platformStationId]));
+      await requirePlatformStation(tx, wish);
       return before === null ? make(tx, wish, actor) : complete(tx, before, wish, actor);
     });
     response.status(made ? 201 : 200).json(mappingView(mapping));
   };
 }
 
-function guardsOf(wish: Wish) {
-  const own = { key: partnerStationGuard(wish.partnerOrgId, wish.partnerStationNo) };
-  const { platformStationId } = wish;
-  if (platformStationId === null || platformStationId === undefined) return [own];
-  return [own, { key: platformStationGuard(platformStationId) }];
+function platformGuards(ids: readonly (string | null | undefined)[]) {
+  return ids.flatMap((id) => (id === null || id === undefined ? [] : [{ key: platformStationGuard(id) }]));
 }
 
 async function requirePlatformStation(tx: Transaction, { platformStationId }: Wish): Promise<void> {
@@ -137,10 +137,14 @@ function changedFields(before: MappingRow, wish: Wish): string[] {
     .map(([field]) => field);
 }
 
-/** DEC-23: bills were compared and paid under the station that it was mapped to. */
+/** DEC-23: bills of either side were compared and paid under the station that it was mapped to. */
 async function refuseMove(tx: Transaction, before: MappingRow): Promise<void> {
-  if (before.platformStationId === null) return;
-  if (!(await hasPartnerBills(tx, before.partnerOrgId, before.partnerStationNo))) return;
+  const { partnerOrgId, partnerStationNo, platformStationId } = before;
+  if (platformStationId === null) return;
+  const anyBill =
+    (await hasPartnerBills(tx, partnerOrgId, partnerStationNo)) ||
+    (await hasPlatformBills(tx, partnerOrgId, platformStationId));
+  if (!anyBill) return;
   const detail = `There are bills of this station under platform station ${before.platformStationId}; it cannot be mapped to another.`;
   throw new Problem(409, 'MAPPING_HAS_BILLS', detail);
 }

@@ -120,3 +120,17 @@ export async function hasPartnerBills(
   );
   return row !== null;
 }
+
+/** DEC-23: whether there is any bill of ours for that partner there, deleted ones too. */
+export async function hasPlatformBills(
+  sql: Sql,
+  partnerOrgId: string,
+  platformStationId: string,
+): Promise<boolean> {
+  const row = await sql.maybeOne(
+    `SELECT b.id FROM fi_customer_account a JOIN fi_customer_bill b ON b.customer_account_id = a.id
+      WHERE a.partner_org_id = ? AND a.small_station_id = ? LIMIT 1`,
+    [partnerOrgId, platformStationId],
+  );
+  return row !== null;
+}

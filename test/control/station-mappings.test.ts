@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { partnerStationGuard } from '../../src/store/guards.ts';
+import { lockGuards, partnerStationGuard, platformStationGuard } from '../../src/store/guards.ts';
 import { type ControlPlane, listAudit, startControlPlane } from '../support/control-plane.ts';
 import type { TestStore } from '../support/database.ts';
 import { holdRows, makeEngine, openToyStore, untilWaiting } from '../support/engine.ts';
@@ -8,6 +8,8 @@ import {
   insertRow,
   makeMapping,
   makePartner,
+  makePlatformAccount,
+  makePlatformBill,
   makePropStation,
 } from '../support/factory.ts';
 
@@ -124,6 +126,42 @@ describe('control: station mappings', () => {
       409,
       'MAPPING_HAS_BILLS',
     );
+  });
+
+  it('DEC-23 bills of ours hold it as well, deleted ones too; another partner’s there do not', async () => {
+    const { store } = testStore;
+    const right = await makePropStation(store);
+    await put(wish);
+    const other = await makePartner(store);
+    const where = { platformStationId, month: '2026-01' };
+    const theirs = await makePlatformAccount(store, { ...where, partnerOrgId: other.partnerOrgId });
+    await makePlatformBill(store, { ...where, partnerOrgId: other.partnerOrgId, accountId: theirs });
+    const move = { partnerOrgId, partnerStationNo: 'S-1', platformStationId: right };
+    expect((await put(move)).status).to.equal(200);
+    await put({ ...move, platformStationId });
+    const accountId = await makePlatformAccount(store, { ...where, partnerOrgId });
+    await makePlatformBill(store, { ...where, partnerOrgId, accountId }, { del_flag: 1 });
+    await isRefused(move, 409, 'MAPPING_HAS_BILLS');
+  });
+
+  it('ENG-16 DEC-23 are not moved away from a station of ours that is being worked on', async () => {
+    const { store } = testStore;
+    await put(wish);
+    const right = await makePropStation(store);
+    const where = { partnerOrgId, platformStationId, month: '2026-01' };
+    const another = await testStore.openAnother();
+    await lockGuards(store, [{ key: platformStationGuard(platformStationId) }]);
+    const held = await holdRows(
+      another,
+      'SELECT fence FROM station_guard WHERE kind = 2 AND platform_station_id = ? FOR UPDATE',
+      [platformStationId],
+    );
+    const answer = put({ partnerOrgId, partnerStationNo: 'S-1', platformStationId: right });
+    await untilWaiting(store);
+    const accountId = await makePlatformAccount(store, where);
+    await makePlatformBill(store, { ...where, accountId });
+    await held.release();
+    expect((await answer).body.code).to.equal('MAPPING_HAS_BILLS');
   });
 
   it('said again change nothing and are kept no second time', async () => {
