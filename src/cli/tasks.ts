@@ -46,6 +46,11 @@ export function tasksCommand(): Command {
     .option('--business-key <key...>')
     .option('--max <count>', 'at most so many')
     .action(run);
+  add(command, 'refresh', 'ask for a full refresh: all accounts of a partner, months up to a cut-off')
+    .argument('<partnerOrgId>')
+    .option('--cut-off <month>', 'YYYY-MM; none: the current one')
+    .option('--reason <reason>', 'kept in the audit')
+    .action(refresh);
   for (const verb of ['stop', 'resume', 'cancel'] as const) {
     const sub = add(command, verb, STEER_WORDS[verb]).argument('<taskCode>');
     if (verb === 'cancel') sub.requiredOption('--reason <reason>', 'kept in the audit');
@@ -117,6 +122,22 @@ async function run(stage: string, taskCodes: readonly string[], options: RunOpti
   const counts = `${succeeded} succeeded, ${failed} failed, ${skipped} skipped, ${cancelled} cancelled`;
   console.log(`${selected} selected: ${counts}`);
   if (failed > 0) process.exitCode = 1;
+}
+
+interface RefreshOptions extends AdminOptions {
+  readonly cutOff?: string;
+  readonly reason?: string;
+}
+
+async function refresh(partnerOrgId: string, options: RefreshOptions): Promise<void> {
+  const { cutOff, reason } = options;
+  const asked = await adminClient(options).post<{
+    taskCode: string;
+    cutOffMonth: string;
+    replaced: readonly string[];
+  }>('/admin/api/v1/full-refreshes', { partnerOrgId, cutOffMonth: cutOff, reason });
+  for (const code of asked.replaced) console.log(`replaced: ${code}`);
+  console.log(`refresh up to ${asked.cutOffMonth}: ${asked.taskCode}`);
 }
 
 export interface TaskRunRequest {

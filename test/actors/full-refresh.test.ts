@@ -29,6 +29,7 @@ import {
   unclaim,
   workDirectly,
 } from '../support/stages.ts';
+import { whileTurnWaits } from '../support/while-waiting.ts';
 
 const STAGE = 'account-full';
 const MONTHS = ['2026-01', '2026-02', '2026-03'];
@@ -288,28 +289,53 @@ describe('actors: full refresh', () => {
       const { partnerOrgId } = world;
       const [station] = stationsOf(world);
       const asked = await ask(partnerOrgId, '2026-12');
-      const held = await holdRows(
-        await stages.testStore.openAnother(),
-        'SELECT fence FROM station_guard WHERE platform_station_id = ? FOR UPDATE',
-        [station!],
+      await whileTurnWaits(
+        stages,
+        station!,
+        () => turn(partnerOrgId),
+        (tx) =>
+          insertNumberedRow(tx, 'fi_monthly_income_difference', {
+            partner_org_id: partnerOrgId,
+            station_id: station!,
+            share_month: '2026-04',
+            project_company_id: '1',
+            status: 'PLATFORM_ONLY',
+            payment_status: 'NOT_APPLICABLE',
+          }),
       );
-      const running = turn(partnerOrgId);
-      await untilWaiting(store);
-      await insertNumberedRow(store, 'fi_monthly_income_difference', {
-        partner_org_id: partnerOrgId,
-        station_id: station!,
-        share_month: '2026-04',
-        project_company_id: '1',
-        status: 'PLATFORM_ONLY',
-        payment_status: 'NOT_APPLICABLE',
-      });
-      await held.release();
-      await running;
       expect(await statusOf(store, asked.taskCode)).to.equal('SUCCESS');
       expect(await projectionsOf('fi_monthly_income_difference', partnerOrgId)).to.include(
         '2026-04 NOT_VERIFIED 0.00',
       );
     });
+  });
+
+  it('ACC-14 DIF-6 an account of the partner alone whose first bills are still to be compared is gone over as well', async () => {
+    const { partnerOrgId } = await makeStagedPartner(store);
+    const mapping = await makeMapping(store, partnerOrgId);
+    await acceptPush(store, partnerOrgId, [{ mapping, bills: [bill('2026-01')] }]);
+    await stages.turn('bill-station', partnerOrgId);
+    const asked = await ask(partnerOrgId);
+    const station = mapping.platformStationId!;
+    await whileTurnWaits(
+      stages,
+      station,
+      () => turn(partnerOrgId),
+      // A message that read the partner's terms before they changed.
+      (tx) =>
+        insertNumberedRow(tx, 'fi_monthly_income_difference', {
+          partner_org_id: partnerOrgId,
+          station_id: station,
+          share_month: '2026-01',
+          project_company_id: '1',
+          status: 'PARTNER_ONLY',
+          payment_status: 'NOT_APPLICABLE',
+        }),
+    );
+    expect((await taskOf(asked)).progress).to.include({ processedAccountCount: 1, cursor: station });
+    expect(await projectionsOf('fi_monthly_income_difference', partnerOrgId)).to.deep.equal([
+      '2026-01 NOT_VERIFIED 0.00',
+    ]);
   });
 
   describe('what it leaves as it is', () => {

@@ -104,6 +104,28 @@ describe('the rooftally command', () => {
     expect(stopped.err).to.contain('409');
   });
 
+  it('ACC-14 tasks refresh asks for a full refresh of a partner, and says under which name to follow it', async () => {
+    const { partnerOrgId } = roofs.partner;
+    const { code, out } = await rooftally([
+      'tasks',
+      'refresh',
+      partnerOrgId,
+      '--cut-off',
+      '2026-09',
+      ...asAdmin,
+    ]);
+    expect(code).to.equal(0);
+    const [, taskCode] = /refresh up to 2026-09: (\S+)\n$/.exec(out)!;
+    const task = await system.store.one<{ stage: string }>(
+      'SELECT stage FROM fi_async_task WHERE task_code = ?',
+      [taskCode!],
+    );
+    expect(task.stage).to.equal('account-full');
+    const refused = await rooftally(['tasks', 'refresh', partnerOrgId, '--cut-off', '2026', ...asAdmin]);
+    expect([refused.code, refused.out]).to.deep.equal([1, '']);
+    expect(refused.err).to.contain('cutOffMonth');
+  });
+
   it('migrate says that there is nothing to do, and doctor that all is well', async () => {
     expect((await rooftally(['migrate'], system.environment)).out).to.equal('the schema is up to date\n');
     const { code, out } = await rooftally(['doctor'], system.environment);
