@@ -44,7 +44,7 @@ export function launch(program, args, options = {}) {
 }
 
 /** Ctrl-C at a terminal reaches the child by itself; sent a second time it would count as impatience. */
-function forwardSignals(child) {
+export function forwardSignals(child) {
   const forwarded = hasTerminal() ? ['SIGTERM'] : ['SIGTERM', 'SIGINT', 'SIGHUP'];
   const listeners = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => {
     const listener = () => forwarded.includes(signal) && child.kill(signal);

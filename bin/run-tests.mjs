@@ -6,6 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch, PROJECT_FOLDER } from './launch.mjs';
+import { runInLanes } from './test-lanes.mjs';
 
 /** Names of scripts in package.json, so that each can be run alone too. */
 const CHECKS = [
@@ -24,14 +25,24 @@ async function main(mochaArgs) {
   for (const { heading, script } of steps) {
     console.log(`\n── ${heading} (npm run ${script})`);
     const [program, ...args] = scripts[script].split(' ');
-    if (script === TESTS.script) args.push(...mochaArgs, ...(namesFiles(mochaArgs) ? [] : [ALL_TESTS]));
-    const code = await launch(program, args, { folder: PROJECT_FOLDER });
+    const code =
+      script === TESTS.script
+        ? await runTests(program, mochaArgs)
+        : await launch(program, args, { folder: PROJECT_FOLDER });
     if (code !== 0) {
       console.error(`\n── ${heading}: FAILED (code ${code}). Nothing after it was run.`);
       return code;
     }
   }
   return 0;
+}
+
+/** With addresses of servers that are there already, all runs on those, one test after the other. */
+function runTests(mocha, mochaArgs) {
+  const given = process.env.DATABASE_URL || process.env.REDIS_URL;
+  if (mochaArgs.length === 0 && !given) return runInLanes(mocha);
+  const files = namesFiles(mochaArgs) ? [] : [ALL_TESTS];
+  return launch(mocha, [...mochaArgs, ...files], { folder: PROJECT_FOLDER });
 }
 
 function namesFiles(mochaArgs) {

@@ -23,9 +23,13 @@ export function testDatabase(): DatabaseFlavour | undefined {
   throw new Error(`ROOFTALLY_TEST_DATABASE is "${asked}"; it may be mysql or mariadb`);
 }
 
+/** Of the runs that go beside each other, each has its own servers (bin/test-lanes.mjs). */
+const lane = process.env.ROOFTALLY_TEST_LANE || '1';
+
 export async function mochaGlobalSetup(): Promise<void> {
   running = await startStack({
     purpose: 'test',
+    ...(lane === '1' ? {} : { instance: `lane-${lane}` }),
     fresh: true,
     databaseUrl: process.env.DATABASE_URL || undefined,
     redisUrl: process.env.REDIS_URL || undefined,
