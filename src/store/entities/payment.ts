@@ -223,6 +223,7 @@ export const PaymentFact = defineEntity({
 export const PaymentEvent = defineEntity({
   name: 'PaymentEvent',
   tableName: 'fi_resident_income_payment_event',
+  indexes: [{ name: 'idx_payment_event_order', properties: ['paymentOrderId', 'kind'] }],
   properties: {
     eventId: text(64).primary(),
     /** AUDIT_RESULT or PAYMENT_RESULT. */

@@ -5,6 +5,7 @@ import { Migration20261202ClaimsWithoutProgress } from './20261202-claims-withou
 import { Migration20261203WideSums } from './20261203-wide-sums.ts';
 import { Migration20261204SignedRequests } from './20261204-signed-requests.ts';
 import { Migration20261207CompletionsAndRetention } from './20261207-completions-and-retention.ts';
+import { Migration20261208EventByOrder } from './20261208-event-by-order.ts';
 
 export const migrations = [
   Migration20261130PushChain,
@@ -13,4 +14,5 @@ export const migrations = [
   Migration20261203WideSums,
   Migration20261204SignedRequests,
   Migration20261207CompletionsAndRetention,
+  Migration20261208EventByOrder,
 ];
