@@ -25,6 +25,7 @@ import {
   type AcceptedPush,
   acceptPush,
   bill,
+  insertRows,
   makeStagedPartner,
   openStages,
   type Stages,
@@ -278,20 +279,38 @@ describe('scheduler: numbering completions', () => {
     expect(told.map((one) => one.number)).to.deep.equal([1]);
   });
 
-  it('COV-4 a success is told after its commit, not before', async () => {
+  it('COV-4 a success is told after its commit: one that is lost is not told', async () => {
     const [pushId] = (await acceptEmpty(1)) as [string];
-    const other = await stages.testStore.openAnother();
-    const toldInTime = signal();
-    let numbered: unknown[] = [];
-    await numberCompletions({
-      everyMs: 1_000,
-      onCompleted: async () => {
-        numbered = await other.many('SELECT completion_no FROM push_completion WHERE push_id = ?', [pushId]);
-        toldInTime.give();
-      },
-    }).runOnce(stages.engine);
-    await toldInTime.given;
-    expect(numbered).to.have.length(1);
+    const losing = await stages.testStore.openAnother();
+    const commit = losing.transaction.bind(losing);
+    losing.transaction = (options, work) =>
+      commit(options, async (tx) => {
+        await work(tx);
+        throw new Error('the commit was lost');
+      });
+    const lost = await job
+      .runOnce({ ...stages.engine, store: losing })
+      .catch((error: Error) => error.message);
+    expect([lost, told]).to.deep.equal(['the commit was lost', []]);
+    await look();
+    expect(told.map((one) => one.pushId)).to.deep.equal([pushId]);
+  });
+
+  it('COV-4 a station that failed and is run again reopens its push', async () => {
+    const { pushId, taskCodes } = await accept(['2026-01']);
+    await store.change(
+      'UPDATE fi_async_task SET status = 3, retry_count = max_retry_count WHERE push_id = ?',
+      [pushId],
+    );
+    await place(pushId, 1, 'STATION_FAILED', 'committed');
+    await look();
+    await runTasks(stages.engine, { stage: 'bill-station', taskCodes, businessKeys: null }, 0);
+    await work();
+    await look();
+    expect((await completions(pushId)).map((one: { state: string }) => one.state)).to.deep.equal([
+      'COMPLETE_WITH_EXCEPTIONS',
+      'COMPLETE',
+    ]);
   });
 
   it('COV-4 a retry that comes while a push is judged opens it anew behind the judgement', async () => {
@@ -370,5 +389,17 @@ describe('scheduler: numbering completions', () => {
     expect(told).to.have.length(50);
     for (let runs = 0; runs < 2; runs++) await look();
     expect(told.map((one) => one.pushId)).to.deep.equal(pushIds);
+  });
+
+  it('COV-4 pushes that move at every look keep no other from its turn', async () => {
+    const pushIds = await acceptEmpty(51);
+    const rows = pushIds
+      .slice(0, 50)
+      .map((pushId) => ({ push_id: pushId, row_no: 1, place: Place.DIFF_PENDING }));
+    await insertRows(store, 'pushed_row_place', rows);
+    await look();
+    await store.change('UPDATE open_push SET waits_for_row = 0');
+    await look();
+    expect(told.map((one) => one.pushId)).to.deep.equal(pushIds.slice(50));
   });
 });
