@@ -39,6 +39,16 @@ const environmentSchema = z.object({
   ROOFTALLY_SCAN_INTERVAL_MS: positive(1_000),
   ROOFTALLY_LEADER_LEASE_MS: positive(5_000),
   ROOFTALLY_INSPECT_INTERVAL_MS: positive(600_000),
+  ROOFTALLY_RETENTION_ENABLED: flag(true),
+  ROOFTALLY_RETENTION_INTERVAL_MS: positive(600_000),
+  ROOFTALLY_RETENTION_GRACE_DAYS: atLeast(
+    1,
+    30,
+    'the answer to a last repeat may still be on its way when an identity expires',
+  ),
+  ROOFTALLY_RETENTION_AUDIT_DAYS: atLeast(90, 1095, 'who changed what is asked for long after'),
+  ROOFTALLY_RETENTION_PIECE_ROWS: z.coerce.number().int().min(1).max(5_000).default(500),
+  ROOFTALLY_RETENTION_PAUSE_MS: z.coerce.number().int().min(0).max(60_000).default(20),
   ROOFTALLY_STATION_LEASE_MS: atLeast(
     1_000,
     20_000,
@@ -135,6 +145,14 @@ function shape(env: z.infer<typeof environmentSchema>) {
       inspectIntervalMs: env.ROOFTALLY_INSPECT_INTERVAL_MS,
     },
     accounts: { timeLimitMs: env.ROOFTALLY_ACCOUNT_TIME_LIMIT_MS },
+    retention: {
+      enabled: env.ROOFTALLY_RETENTION_ENABLED,
+      everyMs: env.ROOFTALLY_RETENTION_INTERVAL_MS,
+      graceDays: env.ROOFTALLY_RETENTION_GRACE_DAYS,
+      auditDays: env.ROOFTALLY_RETENTION_AUDIT_DAYS,
+      pieceRows: env.ROOFTALLY_RETENTION_PIECE_ROWS,
+      pauseMs: env.ROOFTALLY_RETENTION_PAUSE_MS,
+    },
     leases: { stationLeaseMs: env.ROOFTALLY_STATION_LEASE_MS },
     ingest: {
       rowsMax: env.ROOFTALLY_PUSH_ROWS_MAX,

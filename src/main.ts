@@ -25,14 +25,17 @@ import { inspect } from './invariants/inspect.ts';
 import { checkRedis, openRedis } from './leases/redis.ts';
 import { registerInspection } from './metrics/inspection.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { registerHistoryLength } from './metrics/retention.ts';
 import { metricsHandler } from './metrics/scrape.ts';
 import { findInvalidSessions } from './scheduler/find-invalid-sessions.ts';
 import { forgetNonces } from './scheduler/forget-nonces.ts';
 import { inspectRegularly } from './scheduler/inspect.ts';
 import { keepSlots } from './scheduler/keep-slots.ts';
 import { numberCompletions } from './scheduler/number-completions.ts';
+import { removeOldRows } from './scheduler/remove-old-rows.ts';
 import { scanDueWork } from './scheduler/scan-due-work.ts';
 import { startScheduler } from './scheduler/scheduler.ts';
+import { readHistoryLength } from './store/history-length.ts';
 import { listLatestResults } from './store/inspections.ts';
 import { closeStore, MIGRATION_CONNECTIONS, migrate, openStore } from './store/open-store.ts';
 import { checkDatabase } from './store/schema-check.ts';
@@ -130,6 +133,10 @@ async function openParts(config: Config, log: Logger, stopping: AbortSignal, und
 
   metrics = createMetrics({ readOpenTasks: () => readOpenTasks(store), onTrouble: trouble });
   registerInspection(metrics.registry, { readFigures: () => readInspection(store), onTrouble: trouble });
+  registerHistoryLength(metrics.registry, {
+    readHistoryLength: () => readHistoryLength(store),
+    onTrouble: trouble,
+  });
   const { observer } = metrics;
   const waker = new Waker({
     connection: redis,
@@ -198,6 +205,8 @@ function startScan(config: Config, { engine, store }: Parts, log: Logger, undo: 
       log.info(completion, 'push complete');
     },
   });
+  const retention = removeOldRows({ ...config.retention, leaseMs: RETENTION_LEASE_MS });
+  undo.push({ what: 'retention', step: () => retention.settled() });
   const scheduler = startScheduler(engine, {
     leaseMs: leaderLeaseMs,
     jobs: [
@@ -207,10 +216,14 @@ function startScan(config: Config, { engine, store }: Parts, log: Logger, undo: 
       findInvalidSessions(),
       forgetNonces(),
       inspection,
+      ...(config.retention.enabled ? [retention] : []),
     ],
   });
   undo.push({ what: 'scheduler', step: () => scheduler.stop() });
 }
+
+/** Far longer than a piece takes; a process that died is followed by another after it. */
+const RETENTION_LEASE_MS = 30_000;
 
 async function startHttp(
   config: Config,

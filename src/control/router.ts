@@ -38,6 +38,7 @@ import { paymentSessionsRouter } from './payment-sessions.ts';
 import { putStationMapping } from './put-station-mapping.ts';
 import { parseJsonBodies } from './read-body.ts';
 import { releaseLocksRoute } from './release-locks.ts';
+import { pauseRetention, showRetention } from './retention.ts';
 import { revokeCredential } from './revoke-credential.ts';
 import { runTasksRoute } from './run-tasks.ts';
 import { showTask } from './show-task.ts';
@@ -124,6 +125,9 @@ function apiRouter(needs: ControlDependencies): Router {
     router.get('/inspections/:runId', showInspection(store, needs.inspection));
     router.get('/findings', listFindingsRoute(store, needs.inspection));
   }
+  router.get('/retention', showRetention(store));
+  router.post('/retention/pause', pauseRetention(store, true));
+  router.post('/retention/resume', pauseRetention(store, false));
   router.get('/operations', listOperationsRoute(store));
   return router;
 }

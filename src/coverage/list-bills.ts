@@ -3,7 +3,9 @@ import type { RequestHandler } from 'express';
 import { Place } from '../domain/place.ts';
 import { traceOf } from '../domain/row-trace.ts';
 import { partnerOf } from '../http/authenticate.ts';
+import { Problem } from '../http/problem.ts';
 import { malformed, readLimit, readText } from '../http/query.ts';
+import { findKeptCoverage } from '../store/kept-coverage.ts';
 import { listTracedRows } from '../store/row-traces.ts';
 import type { Sql } from '../store/sql.ts';
 import { getOwnPush } from './own-push.ts';
@@ -18,11 +20,24 @@ export function listBills(sql: Sql): RequestHandler {
     const limit = readLimit(request, PAGE_SIZE, PAGE_SIZE_MAX);
     const push = await getOwnPush(sql, partnerOf(request).partnerOrgId, request.params.pushId);
     const rows = await listTracedRows(sql, push.pushId, { place, afterRowNo, limit });
+    // After the rows: a page that lacks some is not given.
+    await refuseIfRetired(sql, push.pushId);
     response.json({
       items: rows.map(traceOf),
       nextCursor: rows.length === limit ? String(rows.at(-1)!.rowNo) : null,
     });
   };
+}
+
+/** @throws Problem 410 */
+async function refuseIfRetired(sql: Sql, pushId: string): Promise<void> {
+  const kept = await findKeptCoverage(sql, pushId);
+  if (kept === null) return;
+  throw new Problem(
+    410,
+    'PUSH_RETIRED',
+    `The rows of this push were removed after its identity had expired (${kept.retiredAt}). What they had come to stands in GET /api/v1/pushes/${pushId}.`,
+  );
 }
 
 function readPlace(text: string | null): number | null {

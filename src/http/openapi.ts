@@ -126,7 +126,12 @@ function listBills(): Json {
     parameters: [pushId(), query('place', 'Only rows in this place.', { type: 'string' }), ...paging()],
     responses: {
       200: reply('A page, in row order.', 'RowTraces'),
-      ...problems({ 400: 'A malformed query.', 401: 'No live key.', 404: 'No push of yours.' }),
+      ...problems({
+        400: 'A malformed query.',
+        401: 'No live key.',
+        404: 'No push of yours.',
+        410: 'Its rows were removed; what they came to is kept.',
+      }),
     },
   };
 }

@@ -105,6 +105,10 @@ export const coverageSchema = z.strictObject({
       exceptions: z.strictObject(share),
     }),
   ),
+  retiredAt: instant.nullable().meta({
+    description:
+      'Since then its rows are not listed any more; everything else here is as it was at that instant.',
+  }),
 });
 
 export const rowTracesSchema = z.strictObject({

@@ -2,6 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Observer } from './observer.ts';
+import { retentionObserver } from './retention.ts';
 
 const WAIT_BUCKETS_S = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 const RUN_BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 300];
@@ -150,6 +151,7 @@ function createObserver(registry: Registry, onTrouble: MetricsOptions['onTrouble
       scans.observe(tookMs / 1000);
     },
     completed: (state) => completions.inc({ state }),
+    ...retentionObserver(registry),
     trouble: onTrouble,
   };
 }

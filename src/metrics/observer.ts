@@ -27,6 +27,12 @@ export interface Observer {
   completed(state: 'COMPLETE' | 'COMPLETE_WITH_EXCEPTIONS'): void;
   /** Something that should not fail did, and the work goes on; `traceId` is that of the push it came from. */
   trouble(where: string, error: unknown, traceId?: string | null): void;
+  /** Rows of retention's last piece, by table. */
+  removed(rows: Readonly<Record<string, number>>, tookMs: number): void;
+  /** How a run of retention ended, and how many expired pushes it kept, by reason. */
+  retentionRan(end: string, kept: ReadonlyMap<string, number>): void;
+  /** Something that should not fail did, and the work goes on. */
+  trouble(where: string, error: unknown): void;
 }
 
 /** Hears nothing; for tools that run without metrics. */
@@ -41,5 +47,7 @@ export const silentObserver: Observer = {
   kicked() {},
   scanned() {},
   completed() {},
+  removed() {},
+  retentionRan() {},
   trouble() {},
 };

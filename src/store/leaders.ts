@@ -29,3 +29,26 @@ export async function stepDown(sql: Sql, name: string, holder: string): Promise<
     [name, holder],
   );
 }
+
+/**
+ * Goes on leading, with the row locked to the end of the transaction: nobody can take the place over before it is
+ * committed. The lease is looked at once, strictly.
+ * @returns false: the place was lost, and nothing may be written
+ */
+export async function keepLead(sql: Sql, name: string, holder: string, leaseMs: number): Promise<boolean> {
+  const kept = await sql.change(
+    `UPDATE scheduler_leader SET lease_end = SYSDATE(3) + INTERVAL ? MICROSECOND
+      WHERE name = ? AND holder = ? AND lease_end > SYSDATE(3)`,
+    [leaseMs * 1000, name, holder],
+  );
+  return kept === 1;
+}
+
+/** Who leads within its lease; null: nobody. */
+export async function findLeader(sql: Sql, name: string): Promise<string | null> {
+  const row = await sql.maybeOne<{ holder: string }>(
+    'SELECT holder FROM scheduler_leader WHERE name = ? AND holder IS NOT NULL AND lease_end > SYSDATE(3)',
+    [name],
+  );
+  return row?.holder ?? null;
+}

@@ -3,13 +3,12 @@
  * transaction, and who numbers its completion takes it out. So the look for completed pushes never reads the others.
  */
 import { PLACE_MEANINGS, Place, type PlaceName } from '../domain/place.ts';
+import { placesNamed } from './place-lists.ts';
 import type { Sql } from './sql.ts';
 
-/** As `place IN (…)` lists them. */
-const UNDER_WAY = (Object.keys(Place) as PlaceName[])
-  .filter((name) => PLACE_MEANINGS[name].kind === 'under way')
-  .map((name) => Place[name])
-  .join(', ');
+const UNDER_WAY = placesNamed(
+  (Object.keys(Place) as PlaceName[]).filter((name) => PLACE_MEANINGS[name].kind === 'under way'),
+);
 
 /** Pushes that were accepted, or whose rows go on again; one that is open stays so. */
 export async function openPushes(sql: Sql, pushIds: readonly string[]): Promise<void> {

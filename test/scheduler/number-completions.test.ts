@@ -15,6 +15,7 @@ import { cancelTask, resumeTask, stopTask } from '../../src/tasks/steer-task.ts'
 import { holdRows, signal, untilWaiting } from '../support/engine.ts';
 import {
   insertNumberedRow,
+  insertRows,
   type MadePartner,
   makeBillLock,
   makeMapping,
@@ -25,7 +26,6 @@ import {
   type AcceptedPush,
   acceptPush,
   bill,
-  insertRows,
   makeStagedPartner,
   openStages,
   type Stages,

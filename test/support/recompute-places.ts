@@ -189,7 +189,8 @@ async function checkTotals(store: Store): Promise<string[]> {
   const wrong = await store.many<{ pushId: string }>(
     `SELECT p.push_id pushId FROM partner_push p
        LEFT JOIN (SELECT push_id, COUNT(*) n, SUM(rent) rent FROM pushed_row_place GROUP BY push_id) w ON w.push_id = p.push_id
-      WHERE COALESCE(w.n, 0) <> p.requested_count OR COALESCE(w.rent, 0) <> p.requested_amount`,
+      WHERE p.retired_at IS NULL
+        AND (COALESCE(w.n, 0) <> p.requested_count OR COALESCE(w.rent, 0) <> p.requested_amount)`,
   );
   return wrong.map(({ pushId }) => `push ${pushId}: its places do not add up to what was requested`);
 }

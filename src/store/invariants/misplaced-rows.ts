@@ -1,7 +1,8 @@
 import { PLACE_MEANINGS, type PlaceName } from '../../domain/place.ts';
+import { placesNamed } from '../place-lists.ts';
 import { type FoundRow, type Reader, SHOWN, TOTAL } from './found.ts';
 import { inRange, type KeyRange } from './key-ranges.ts';
-import { isOpen, isUnfinished, placesNamed } from './work-under-way.ts';
+import { isOpen, isUnfinished } from './work-under-way.ts';
 
 const at = (...names: PlaceName[]) => `w.place IN (${placesNamed(names)})`;
 const named = (kinds: readonly string[]) =>

@@ -1,12 +1,7 @@
 /** Conditions that tell what is properly on its way from what is wrong, for the statements of this folder. */
-import { Place, type PlaceName } from '../../domain/place.ts';
 import { TaskStatus } from '../../domain/task-status.ts';
+import { placesNamed } from '../place-lists.ts';
 import { isPlatformChangeDue } from '../platform-changes.ts';
-
-/** As `place IN (…)` lists them. */
-export function placesNamed(names: readonly PlaceName[]): string {
-  return names.map((name) => Place[name]).join(', ');
-}
 
 /** A task that will go on by itself, was stopped, or was asked to run by hand. Ended or failed for good: not open. */
 export function isOpen(task: string): string {
