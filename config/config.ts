@@ -5,6 +5,7 @@
 import { createSecretKey } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { nearestName } from './nearest-name.ts';
 
 const positive = (fallback: number) => z.coerce.number().int().positive().default(fallback);
 const atLeast = (min: number, fallback: number, why: string) =>
@@ -101,9 +102,10 @@ export type Config = Readonly<ReturnType<typeof shape>>;
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
-  if (!parsed.success) throw new ConfigError(parsed.error.issues.map(describeIssue));
+  const unknown = unknownNames(Object.keys(given));
+  if (!parsed.success) throw new ConfigError([...unknown, ...parsed.error.issues.map(describeIssue)]);
   const config = shape(parsed.data);
-  const faults = crossChecks(config);
+  const faults = [...unknown, ...crossChecks(config)];
   if (faults.length > 0) throw new ConfigError(faults);
   return deepFreeze(config);
 }
@@ -173,6 +175,22 @@ function crossChecks(config: Config): string[] {
     faults.push('ROOFTALLY_SLICE_CONTENDED_MS must not be longer than ROOFTALLY_SLICE_MS');
   }
   return faults;
+}
+
+const PREFIX = 'ROOFTALLY_';
+/** What Kubernetes puts into every container for a service whose name begins like ours; no settings. */
+const SERVICE_LINK =
+  /_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/;
+
+/** A misspelt setting would be left out in silence. */
+function unknownNames(given: readonly string[]): string[] {
+  const known = Object.keys(environmentSchema.shape);
+  return given
+    .filter((name) => name.startsWith(PREFIX) && !known.includes(name) && !SERVICE_LINK.test(name))
+    .map((name) => {
+      const near = nearestName(name, known);
+      return `${name} is not known${near === null ? '; remove it' : `; did you mean ${near}?`}`;
+    });
 }
 
 function describeIssue(issue: z.core.$ZodIssue): string {

@@ -146,6 +146,29 @@ describe('starting and stopping', () => {
       }
     });
 
+    it('a setting that is not known, with the one that was probably meant; an empty one, and links of Kubernetes, are none', () => {
+      const faultsOf = (names: Readonly<Record<string, string>>) => {
+        try {
+          readConfig({ ...environment(), ...names });
+          return [];
+        } catch (error) {
+          return (error as ConfigError).faults;
+        }
+      };
+      expect(
+        faultsOf({ ROOFTALLY_SCAN_INTERVALL_MS: '1', ROOFTALLY_WHATEVER_ELSE: '1', ROOFTALLY_SLICE_MS: '0' }),
+      ).to.have.members([
+        'ROOFTALLY_SCAN_INTERVALL_MS is not known; did you mean ROOFTALLY_SCAN_INTERVAL_MS?',
+        'ROOFTALLY_WHATEVER_ELSE is not known; remove it',
+        'ROOFTALLY_SLICE_MS: Too small: expected number to be >0',
+      ]);
+      expect(faultsOf({ ROOFTALLY_SCAN_INTERVALL_MS: '1' })).to.have.length(1);
+      const links = { ROOFTALLY_API_SERVICE_HOST: '10.0.0.1', ROOFTALLY_API_PORT_8080_TCP_ADDR: '10.0.0.1' };
+      expect(
+        faultsOf({ ROOFTALLY_OLD: '', ...links, ROOFTALLY_API_PORT: 'tcp://10.0.0.1:8080' }),
+      ).to.deep.equal([]);
+    });
+
     it('ENG-6 a slice for contended stages that is longer than the others’', () => {
       const contended = { ...environment(), ROOFTALLY_SLICE_CONTENDED_MS: '500', ROOFTALLY_SLICE_MS: '100' };
       expect(() => readConfig(contended)).to.throw(ConfigError, 'ROOFTALLY_SLICE_CONTENDED_MS');

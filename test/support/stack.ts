@@ -16,9 +16,12 @@ export function getStack(): Stack {
   return running;
 }
 
+const asked = process.env.ROOFTALLY_TEST_DATABASE || undefined;
+// No setting of ours: a process that a test starts would refuse it as one that is not known.
+delete process.env.ROOFTALLY_TEST_DATABASE;
+
 /** The kind of database that was asked for, if any. */
 export function testDatabase(): DatabaseFlavour | undefined {
-  const asked = process.env.ROOFTALLY_TEST_DATABASE || undefined;
   if (asked === undefined || asked === 'mysql' || asked === 'mariadb') return asked;
   throw new Error(`ROOFTALLY_TEST_DATABASE is "${asked}"; it may be mysql or mariadb`);
 }
