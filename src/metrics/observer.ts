@@ -25,14 +25,12 @@ export interface Observer {
   scanned(found: number, dead: number, tookMs: number): void;
   /** A push was found complete, for the first time or again (COV-4). */
   completed(state: 'COMPLETE' | 'COMPLETE_WITH_EXCEPTIONS'): void;
-  /** Something that should not fail did, and the work goes on; `traceId` is that of the push it came from. */
-  trouble(where: string, error: unknown, traceId?: string | null): void;
   /** Rows of retention's last piece, by table. */
   removed(rows: Readonly<Record<string, number>>, tookMs: number): void;
   /** How a run of retention ended, and how many expired pushes it kept, by reason. */
   retentionRan(end: string, kept: ReadonlyMap<string, number>): void;
-  /** Something that should not fail did, and the work goes on. */
-  trouble(where: string, error: unknown): void;
+  /** Something that should not fail did, and the work goes on; `traceId` is that of the push it came from. */
+  trouble(where: string, error: unknown, traceId?: string | null): void;
 }
 
 /** Hears nothing; for tools that run without metrics. */
