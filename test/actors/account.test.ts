@@ -768,6 +768,23 @@ describe('actors: account', () => {
       });
     });
 
+    it('ACC-10 an account that has failed is tried again alone; the others follow together', async () => {
+      const world = await makeWorld(4);
+      await compared(world, [bill('2026-01')]);
+      const mend = await spoil(world, 0);
+      await turn(world);
+      await mend();
+      await makeDue(world);
+      const claimed = await claim(stages, STAGE, world.partnerOrgId);
+      const processed: number[] = [];
+      for (let step = 0; step < 2; step++) {
+        await workDirectly(store, stages.handlerOf(STAGE), claimed);
+        processed.push((await taskOf(world)).progress!.processedAccountCount);
+      }
+      expect(processed).to.deep.equal([1, 4]);
+      await unclaim(store, claimed);
+    });
+
     it('ACC-10 ENG-13 a fault of the task itself is not an account’s: it counts as the task’s own retry', async () => {
       const world = await makeWorld();
       await compared(world, [bill('2026-01')]);
