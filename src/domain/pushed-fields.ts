@@ -168,9 +168,17 @@ function objectOf(fields: Record<string, FieldSpec>, more: Record<string, z.ZodT
   return z.strictObject({ ...(Object.fromEntries(shape) as Record<string, z.ZodType>), ...more });
 }
 
-/** The JSON body of a push, for the API's description; the endpoint checks the same schemas row by row (ING-7). */
+const stationSchema = objectOf(STATION_FIELDS, { bills: z.array(objectOf(BILL_FIELDS)) });
+
+/** The body of a push, for the API's description; the endpoint checks the same schemas row by row (ING-7). */
 export const pushSchema = z.strictObject({
-  stations: z.array(objectOf(STATION_FIELDS, { bills: z.array(objectOf(BILL_FIELDS)) })),
+  stations: z.array(stationSchema),
   totalCount: TOTAL_FIELDS.totalCount.schema.nullish(),
   totalAmount: TOTAL_FIELDS.totalAmount.schema.nullish(),
 });
+
+/** NDJSON: the lines. */
+export const stationLinesSchema = z.array(stationSchema);
+
+/** CSV: the lines after the header line, by its names. */
+export const billLinesSchema = z.array(objectOf({ ...STATION_FIELDS, ...BILL_FIELDS }));

@@ -1,7 +1,7 @@
 /** `/openapi.json`: the partner API, made from the schemas that validate (ING-10). */
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import { pushSchema } from '../domain/pushed-fields.ts';
+import { billLinesSchema, pushSchema, stationLinesSchema, TOTAL_FIELDS } from '../domain/pushed-fields.ts';
 import {
   acceptedPushSchema,
   completenessSchema,
@@ -16,6 +16,8 @@ type Json = Record<string, unknown>;
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   Push: pushSchema,
+  StationLines: stationLinesSchema,
+  BillLines: billLinesSchema,
   AcceptedPush: acceptedPushSchema,
   DryRun: dryRunSchema,
   Coverage: coverageSchema,
@@ -69,8 +71,24 @@ function postPush(): Json {
       header('X-Request-Id', 'Alias of Idempotency-Key.'),
       query('dryRun', 'Check and answer, store nothing.', { type: 'boolean', default: false }),
       query('strict', 'False: unknown fields are ignored and counted.', { type: 'boolean', default: true }),
+      query(
+        'totalCount',
+        'Control total: how many bills. Beside JSON it may be in the body instead.',
+        jsonSchema(TOTAL_FIELDS.totalCount.schema),
+      ),
+      query('totalAmount', 'Control total: the sum of rent. Beside JSON it may be in the body instead.', {
+        ...jsonSchema(TOTAL_FIELDS.totalAmount.schema),
+        type: 'string',
+      }),
+      {
+        ...header(
+          'Content-Encoding',
+          'How the body is packed. The limit on bytes is on what it unzips into.',
+        ),
+        schema: { enum: ['identity', 'gzip'], default: 'identity' },
+      },
     ],
-    requestBody: { required: true, content: { 'application/json': { schema: ref('Push') } } },
+    requestBody: pushBody(),
     responses: {
       200: reply('A dry run: what would have been said.', 'DryRun'),
       202: {
@@ -91,6 +109,29 @@ function postPush(): Json {
         429: 'Too many pushes a minute.',
         503: 'The database is out of reach; nothing was done.',
       }),
+    },
+  };
+}
+
+/** Lines are described as an array of them, which is how later versions of OpenAPI read such media types. */
+function pushBody(): Json {
+  return {
+    required: true,
+    content: {
+      'application/json': { schema: ref('Push') },
+      'application/x-ndjson': {
+        schema: { ...ref('StationLines'), description: 'One station a line. Blank lines are ignored.' },
+        example:
+          '{"partnerStationNo":"A-17","bills":[{"billYearMonth":"2026-10","rent":"120.00"}]}\n{"partnerStationNo":"A-18","bills":[]}\n',
+      },
+      'text/csv': {
+        schema: {
+          ...ref('BillLines'),
+          description:
+            'RFC 4180 in UTF-8: a header line with these names in any order, then one bill a line. An empty cell is an absent value.',
+        },
+        example: 'partnerStationNo,billYearMonth,rent\r\nA-17,2026-10,120.00\r\n',
+      },
     },
   };
 }

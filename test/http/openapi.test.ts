@@ -74,6 +74,33 @@ describe('the description of the partner API', () => {
     });
   });
 
+  it('ING-10 describes every media type that is read, and no other, and its examples are read', async () => {
+    const { post } = (await api.ask('/openapi.json')).body.paths['/api/v1/pushes'];
+    const types = Object.keys(post.requestBody.content);
+    const refused = await client.push('', { headers: { 'content-type': 'text/plain' } });
+    expect(types.join(', ')).to.equal(refused.headers.get('accept'));
+    for (const type of ['application/x-ndjson', 'text/csv']) {
+      const { example } = post.requestBody.content[type];
+      const query = '?dryRun=true&totalCount=1&totalAmount=120';
+      const answer = await client.push(example, { query, headers: { 'content-type': type } });
+      expect([answer.status, answer.body.counts?.requested], type).to.deep.equal([200, 1]);
+    }
+    const named = post.parameters.map((one: { name: string }) => one.name);
+    expect(named).to.include.members(['totalCount', 'totalAmount', 'Content-Encoding']);
+  });
+
+  it('ING-10 DEC-1 a line of NDJSON is a station of JSON, a line of CSV has the fields of both', async () => {
+    const { Push, StationLines, BillLines } = (await api.ask('/openapi.json')).body.components.schemas;
+    const station = Push.properties.stations.items;
+    const { bills, ...stationFields } = station.properties;
+    expect(StationLines.items).to.deep.equal(station);
+    expect(BillLines.items.properties).to.deep.equal({ ...stationFields, ...bills.items.properties });
+    expect([BillLines.items.required, BillLines.items.additionalProperties]).to.deep.equal([
+      ['partnerStationNo', 'billYearMonth', 'rent'],
+      false,
+    ]);
+  });
+
   const check = (schema: z.ZodType, value: unknown) => {
     const parsed = schema.safeParse(value);
     expect(parsed.success ? [] : parsed.error.issues).to.deep.equal([]);
