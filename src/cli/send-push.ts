@@ -8,6 +8,7 @@ import type { PushReply } from './push-report.ts';
 const CONTENT_TYPES: readonly (readonly [extension: string, contentType: string])[] = [
   ['.json', 'application/json'],
   ['.ndjson', 'application/x-ndjson'],
+  ['.jsonl', 'application/x-ndjson'],
   ['.csv', 'text/csv'],
 ];
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { bodyIn, FORMS, type StationToSend } from '../support/push-formats.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import { ADMIN_TOKEN, startTestSystem, type TestSystem } from '../support/rooftally.ts';
 
@@ -65,6 +66,29 @@ describe('the rooftally command', () => {
     const { code, out } = await rooftally(['push', file, '--identity', 'first', ...asPartner]);
     expect(code).to.equal(0);
     expect(out).to.contain('IDEMPOTENCY, 4 of 4 rows');
+  });
+
+  for (const [name, form] of [
+    ['push.ndjson', FORMS[2]!],
+    ['push.csv', FORMS[4]!],
+    ['push.csv.gz', FORMS[5]!],
+    ['push.ndjson.gz', FORMS[3]!],
+  ] as const) {
+    it(`ING-2 ING-7 the same bills in ${name} are a repeat of it`, async () => {
+      const other = join(folder, name);
+      writeFileSync(other, bodyIn(form, roofs.pushOf() as unknown as StationToSend[]));
+      const { code, out } = await rooftally(['push', other, '--identity', 'first', ...asPartner]);
+      expect(code).to.equal(0);
+      expect(out).to.contain('IDEMPOTENCY, 4 of 4 rows');
+    });
+  }
+
+  it('ING-7 push of a zipped CSV file to the end', async () => {
+    const csv = join(folder, 'again.csv.gz');
+    writeFileSync(csv, bodyIn(FORMS[5]!, roofs.pushOf() as unknown as StationToSend[]));
+    const { code, out } = await rooftally(['push', csv, '--watch', ...asPartner]);
+    expect(code).to.equal(0);
+    expect(out).to.contain('current: 4 of 4 rows, 480.00 of 480.00 CNY');
   });
 
   it('ING-5 push ends with 1 where every row was refused, and says why', async () => {

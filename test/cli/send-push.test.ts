@@ -13,6 +13,7 @@ describe('sending a file', () => {
   const kinds = [
     { file: 'a.json', headers: { 'content-type': 'application/json' } },
     { file: 'a.NDJSON', headers: { 'content-type': 'application/x-ndjson' } },
+    { file: 'a.jsonl', headers: { 'content-type': 'application/x-ndjson' } },
     { file: 'a.csv', headers: { 'content-type': 'text/csv' } },
     { file: 'x.json/a.csv.gz', headers: { 'content-type': 'text/csv', 'content-encoding': 'gzip' } },
   ];
