@@ -14,7 +14,6 @@ import { LineSpool } from './line-spool.ts';
 import { PushLimits } from './push-limits.ts';
 import { ReadRows } from './read-rows.ts';
 import { ReadStations } from './read-stations.ts';
-import type { SpoolFile } from './spool-file.ts';
 import type { BillEvent, PointerScheme, SourceEvent, StationEvent, StationSource } from './station-source.ts';
 import { TopFields } from './top-fields.ts';
 
@@ -31,12 +30,11 @@ export interface ReadPush extends AsyncDisposable {
   readonly contentDigest: string;
 }
 
-const PIECE_BYTES = 64 * 1024;
 const POINTERS_LISTED_MAX = 100;
 
 /** @throws Problem 400 where the body is no push, 413 over a limit */
 export async function checkRows(
-  spool: SpoolFile,
+  pieces: AsyncIterable<Uint8Array>,
   { source, totals }: { readonly source: StationSource; readonly totals: ControlTotals },
   rules: RowRules,
   limits: IngestLimits,
@@ -47,7 +45,7 @@ export async function checkRows(
       rules,
       limits,
     });
-    for await (const batch of source.read(spool.chunks(PIECE_BYTES), rules.strict)) {
+    for await (const batch of source.read(pieces, rules.strict)) {
       for (const event of batch) reading.take(event);
       await lines.flushIfFull();
     }

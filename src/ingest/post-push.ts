@@ -28,6 +28,8 @@ import type { Verdicts } from './verdicts.ts';
 
 /** Of one partner, in this process; a fraction of its database connections. */
 const ACCEPTED_AT_ONCE_MAX = 4;
+/** Of a spooled body, read at a time. */
+const PIECE_BYTES = 64 * 1024;
 
 export interface IngestDependencies {
   readonly store: Store;
@@ -84,7 +86,7 @@ async function readPush(request: Request, options: PushOptions, limits: IngestLi
     versioned: partner.versioned,
     currentMonth: shanghaiMonth(partner.nowMs),
   };
-  return await checkRows(spool, options, rules, limits);
+  return await checkRows(spool.chunks(PIECE_BYTES), options, rules, limits);
 }
 
 async function judge(
