@@ -25,7 +25,7 @@ import { Problem } from '../http/problem.ts';
 import { listLocksOf } from '../store/bill-locks.ts';
 import { listPlatformAccounts } from '../store/difference-inputs.ts';
 import { lockGuards, platformStationGuard } from '../store/guards.ts';
-import { recordOperation } from '../store/operation-audit.ts';
+import { recordOperations } from '../store/operation-audit.ts';
 import { resetVerification } from '../store/partner-bills.ts';
 import { findPartner } from '../store/partners.ts';
 import { readDatabaseTimeMs } from '../store/payment-facts.ts';
@@ -288,17 +288,18 @@ async function audit(
   const verdicts = new Map(
     judged.map((bill) => [keyOf(bill), { partnerBillId: bill.partnerBillId, was: bill.partnerQueryStatus }]),
   );
-  for (const { wish, outcome } of written) {
+  const operations = written.map(({ wish, outcome }) => {
     const before = world.billOf(wish);
-    await recordOperation(tx, {
+    return {
       actor,
       action: `PLATFORM_BILL_${outcome}`,
       target: `${partnerOrgId}:${wish.platformStationId}:${wish.billYearMonth}`,
       before: before === null || before.deleted === 1 ? null : amountsOf(before),
       after: { ...wish.amounts, verdictReset: verdicts.get(keyOf(wish)) ?? null },
       reason: null,
-    });
-  }
+    };
+  });
+  await recordOperations(tx, operations);
 }
 
 function answerOf(

@@ -5,7 +5,7 @@
 import { faultOfVerdict, type VerdictFault, type VerdictWish } from '../domain/verification.ts';
 import { Problem } from '../http/problem.ts';
 import { lockGuards, platformStationGuard } from '../store/guards.ts';
-import { recordOperation } from '../store/operation-audit.ts';
+import { recordOperations } from '../store/operation-audit.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../store/transaction.ts';
 import { listVerifiableBills, type VerifiableBill, writeVerdicts } from '../store/verifications.ts';
 import type { Kick } from '../tasks/kick.ts';
@@ -38,7 +38,8 @@ export async function verifyBills(
     refuseFaults(wishes, bills);
     const changed = wishes.filter((wish) => !saysSo(bills.get(wish.partnerBillId)!, wish));
     const taskCodes = await apply(tx, changed, bills, kick);
-    for (const wish of changed) await audit(tx, wish, bills.get(wish.partnerBillId)!, actor);
+    const operations = changed.map((wish) => operationOf(wish, bills.get(wish.partnerBillId)!, actor));
+    await recordOperations(tx, operations);
     return { verified: changed.length, unchanged: wishes.length - changed.length, taskCodes };
   });
 }
@@ -104,18 +105,17 @@ async function apply(
   return taskCodes;
 }
 
-async function audit(
-  tx: Transaction,
+function operationOf(
   wish: VerdictWish,
   { partnerQueryStatus, unqualifiedReason }: VerifiableBill,
   actor: string,
-): Promise<void> {
-  await recordOperation(tx, {
+) {
+  return {
     actor,
     action: 'BILL_VERIFICATION',
     target: wish.partnerBillId,
     before: { partnerQueryStatus, unqualifiedReason },
     after: { partnerQueryStatus: wish.partnerQueryStatus, acceptNo: wish.acceptNo },
     reason: wish.reason,
-  });
+  };
 }
