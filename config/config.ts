@@ -182,11 +182,15 @@ const PREFIX = 'ROOFTALLY_';
 const SERVICE_LINK =
   /_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$/;
 
+/** Of the test suite, whose processes of ours inherit it; nothing of ours reads it. */
+const OF_THE_SUITE = 'ROOFTALLY_TEST_';
+
 /** A misspelt setting would be left out in silence. */
 function unknownNames(given: readonly string[]): string[] {
   const known = Object.keys(environmentSchema.shape);
   return given
-    .filter((name) => name.startsWith(PREFIX) && !known.includes(name) && !SERVICE_LINK.test(name))
+    .filter((name) => name.startsWith(PREFIX) && !known.includes(name))
+    .filter((name) => !SERVICE_LINK.test(name) && !name.startsWith(OF_THE_SUITE))
     .map((name) => {
       const near = nearestName(name, known);
       return `${name} is not known${near === null ? '; remove it' : `; did you mean ${near}?`}`;

@@ -165,7 +165,12 @@ describe('starting and stopping', () => {
       expect(faultsOf({ ROOFTALLY_SCAN_INTERVALL_MS: '1' })).to.have.length(1);
       const links = { ROOFTALLY_API_SERVICE_HOST: '10.0.0.1', ROOFTALLY_API_PORT_8080_TCP_ADDR: '10.0.0.1' };
       expect(
-        faultsOf({ ROOFTALLY_OLD: '', ...links, ROOFTALLY_API_PORT: 'tcp://10.0.0.1:8080' }),
+        faultsOf({
+          ROOFTALLY_OLD: '',
+          ROOFTALLY_TEST_LANE: '2',
+          ...links,
+          ROOFTALLY_API_PORT: 'tcp://10.0.0.1:8080',
+        }),
       ).to.deep.equal([]);
     });
 

@@ -17,8 +17,6 @@ export function getStack(): Stack {
 }
 
 const asked = process.env.ROOFTALLY_TEST_DATABASE || undefined;
-// No setting of ours: a process that a test starts would refuse it as one that is not known.
-delete process.env.ROOFTALLY_TEST_DATABASE;
 
 /** The kind of database that was asked for, if any. */
 export function testDatabase(): DatabaseFlavour | undefined {
