@@ -178,6 +178,11 @@ describe('actors: difference, breaches', () => {
       );
       const messageOf = [parent, asides[0], asides[1], parent, asides[0], parent];
       expect(handed.map((row) => row.message)).to.deep.equal(messageOf.map((message) => message!.id));
+      const runs = await store.many<{ runs: number }>(
+        'SELECT running_attempt runs FROM fi_async_task WHERE id IN (?)',
+        [asides.map((aside) => aside.id)],
+      );
+      expect(runs, 'they fail as they are made, without a run').to.deep.equal([{ runs: 0 }, { runs: 0 }]);
       expect(await ledger()).to.have.length(3);
       expect(await checkPlaces(store)).to.deep.equal([]);
     });

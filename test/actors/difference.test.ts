@@ -534,7 +534,8 @@ describe('actors: difference', () => {
 
     it('DIF-11 prefer the platform’s account; where there is none, the partner’s', async () => {
       const world = await makeWorld(2);
-      const accountId = await makePlatformAccount(store, whereIs(world, 0));
+      // A number that no partner account has, or either would do.
+      const accountId = await makePlatformAccount(store, whereIs(world, 0), { id: '700001' });
       await pushed(world, [bill('2026-01')]);
       const partnerAccounts = await store.many<{ id: string }>(
         'SELECT id FROM fi_customer_account_partner WHERE partner_org_id = ? ORDER BY partner_station_no',

@@ -2,11 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   type DifferenceMessage,
+  isPartnerMessage,
   type MessageStation,
   messageTaskCode,
   newTaskMainId,
+  orderOf,
+  type PlatformEntry,
   requestIdOf,
   rowNosOf,
+  rowsOfMessage,
   withStations,
 } from '../../src/domain/difference-message.ts';
 import { eventMonth } from '../../src/domain/month.ts';
@@ -96,6 +100,43 @@ describe('a difference message', () => {
     expect(parts.flatMap((part) => rowNosOf(part.requestparams.stations))).to.deep.equal(
       rowNosOf(parent.requestparams.stations),
     );
+  });
+
+  describe('of platform bills', () => {
+    const stations = ['70', '71'].map((platformStationId) => ({
+      platformStationId,
+      bills: [{ billId: `${platformStationId}1`, billYearMonth: '2026-01' }],
+    }));
+    const platform = (entry: PlatformEntry['entry'], taskMainId = '5'): DifferenceMessage<PlatformEntry> => ({
+      ...message({ taskMainId }),
+      requestparams: { entry, stations },
+    });
+
+    it('DIF-4 it is no push’s, has no order number, and carries no pushed rows', () => {
+      for (const entry of ['PLATFORM_CHANGED', 'PLATFORM_DELETED'] as const) {
+        expect(isPartnerMessage(platform(entry))).to.equal(false);
+        expect(orderOf(platform(entry))).to.deep.equal({ pushId: '0', acceptNo: '0' });
+        expect(rowsOfMessage(platform(entry))).to.deep.equal([]);
+      }
+      expect(isPartnerMessage(message())).to.equal(true);
+      expect(orderOf(message())).to.deep.equal({ pushId: '5', acceptNo: '12' });
+      expect(rowsOfMessage(message())).to.deep.equal([1, 2, 3]);
+    });
+
+    it('DIF-2 it is named like any other, and the entry is part of what it asks for', () => {
+      expect(requestIdOf(platform('PLATFORM_CHANGED'))).to.equal('MONTHLY_DIFF:5');
+      const digests = (['PLATFORM_CHANGED', 'PLATFORM_DELETED'] as const).map((entry) =>
+        requestIdOf(platform(entry, '0')),
+      );
+      for (const digest of digests) expect(digest).to.match(/^MONTHLY_DIFF:[0-9a-f]{64}$/);
+      expect(digests[0]).to.not.equal(digests[1]);
+    });
+
+    it('DIF-16 a part of it is of the same entry, for its stations alone', () => {
+      const part = withStations(platform('PLATFORM_DELETED'), stations.slice(1), Date.UTC(2026, 2, 1));
+      expect(part.requestparams).to.deep.equal({ entry: 'PLATFORM_DELETED', stations: stations.slice(1) });
+      expect(requestIdOf(part)).to.not.equal('MONTHLY_DIFF:5');
+    });
   });
 
   it('COV-2 its rows are those of all bills of all its stations', () => {
