@@ -17,7 +17,7 @@ import { readBody } from './read-body.ts';
 import { noSuchPartner, noSuchTask } from './refusals.ts';
 import { taskView } from './task-view.ts';
 
-const bodySchema = z.strictObject({
+export const fullRefreshBody = z.strictObject({
   partnerOrgId: fields.id,
   cutOffMonth: z
     .string()
@@ -28,7 +28,7 @@ const bodySchema = z.strictObject({
 
 export function askFullRefreshRoute(engine: Engine): RequestHandler {
   return async (request, response) => {
-    const { partnerOrgId, cutOffMonth, reason } = readBody(request, bodySchema);
+    const { partnerOrgId, cutOffMonth, reason } = readBody(request, fullRefreshBody);
     const actor = operatorOf(request);
     const wish = { partnerOrgId, cutOffMonth: cutOffMonth ?? null, actor, reason: reason ?? null };
     const { taskCode, ...asked } = await ask(engine, wish);

@@ -19,7 +19,7 @@ import { partnerView, settingsOf } from './partner-view.ts';
 import { readBody } from './read-body.ts';
 import { noSuchPartner, readPathId } from './refusals.ts';
 
-const bodySchema = z
+export const changePartnerBody = z
   .strictObject({
     paused: z.boolean().optional(),
     caps: fields.caps.optional(),
@@ -27,12 +27,12 @@ const bodySchema = z
     tolerance: fields.tolerance.optional(),
   })
   .refine((body) => Object.keys(body).length > 0, 'names nothing to change');
-type Change = z.infer<typeof bodySchema>;
+type Change = z.infer<typeof changePartnerBody>;
 
 export function changePartner(engine: Engine): RequestHandler<{ partnerOrgId: string }> {
   return async (request, response) => {
     const partnerOrgId = readPathId(request.params.partnerOrgId, noSuchPartner);
-    const change = readBody(request, bodySchema);
+    const change = readBody(request, changePartnerBody);
     const actor = operatorOf(request);
     await engine.store.transaction(NEW_READ_COMMITTED, (tx) =>
       apply(tx, engine, partnerOrgId, change, actor),

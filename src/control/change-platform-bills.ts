@@ -35,7 +35,7 @@ const bill = z.strictObject({
   deductionAmount: optionalAmount,
 });
 
-const bodySchema = z
+export const platformBillsBody = z
   .strictObject({
     partnerOrgId: fields.id,
     bills: z.array(bill).default([]),
@@ -60,7 +60,7 @@ const bodySchema = z
 
 export function changePlatformBillsRoute({ store, wake }: Engine): RequestHandler {
   return async (request, response) => {
-    const body = readBody(request, bodySchema);
+    const body = readBody(request, platformBillsBody);
     const { bills, deletions, partnerOrgId } = body;
     const wishes: NamedWish[] = [
       ...bills.map(({ platformStationId, billYearMonth, ...amounts }, index) => ({

@@ -13,7 +13,7 @@ import { partnerView } from './partner-view.ts';
 import { readBody } from './read-body.ts';
 import { noSuchPartner } from './refusals.ts';
 
-const bodySchema = z.strictObject({
+export const newPartnerBody = z.strictObject({
   partnerOrgId: fields.partnerOrgId,
   orgCode: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'must be 1 to 32 letters, digits, _ or -'),
   name: z.string().trim().min(1, 'is blank').max(120),
@@ -26,7 +26,7 @@ const bodySchema = z.strictObject({
 
 export function createPartner(engine: Engine): RequestHandler {
   return async (request, response) => {
-    const { caps, ...given } = readBody(request, bodySchema);
+    const { caps, ...given } = readBody(request, newPartnerBody);
     const partner: NewPartner = { ...given, caps: fields.mergeCaps({}, caps) };
     await engine.store.transaction(NEW_READ_COMMITTED, async (tx) => {
       if (!(await insertPartnerIfNew(tx, partner))) throw alreadyThere(partner);

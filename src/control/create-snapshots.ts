@@ -10,7 +10,7 @@ import * as fields from './payment-fields.ts';
 import { readBody } from './read-body.ts';
 import { noSuchPartner } from './refusals.ts';
 
-const bodySchema = z.strictObject({
+export const newSnapshotsBody = z.strictObject({
   partnerOrgId: fields.id,
   months: fields.months,
   mode: z.literal('CREATE'),
@@ -18,7 +18,7 @@ const bodySchema = z.strictObject({
 
 export function createSnapshotsRoute({ store, wake }: Engine): RequestHandler {
   return async (request, response) => {
-    const body = readBody(request, bodySchema);
+    const body = readBody(request, newSnapshotsBody);
     const { partnerOrgId, months } = body;
     if ((await findPartner(store, partnerOrgId)) === null) throw noSuchPartner(partnerOrgId);
     const operation = { actor: operatorOf(request), action: 'SNAPSHOT_CREATE', target: partnerOrgId };

@@ -101,7 +101,7 @@ function billsRoute(sql: Sql): OrderRoute {
   };
 }
 
-const auditSchema = z.strictObject({
+export const auditResultBody = z.strictObject({
   eventId: fields.eventId,
   paymentOrderVersionId: fields.id,
   result: z.enum(['APPROVED', 'REJECTED']),
@@ -118,7 +118,7 @@ const auditSchema = z.strictObject({
 function auditRoute({ store, wake }: Engine): OrderRoute {
   return async (request, response) => {
     const paymentOrderId = readPathId(request.params.id, noSuchOrder);
-    const audit = { ...readBody(request, auditSchema), paymentOrderId };
+    const audit = { ...readBody(request, auditResultBody), paymentOrderId };
     response.json(await takeAuditResult(store, audit, operatorOf(request), wake));
   };
 }
@@ -150,7 +150,7 @@ const resultSchema = z.discriminatedUnion('outcome', [
   }),
 ]);
 
-const paymentSchema = z.strictObject({
+export const paymentResultsBody = z.strictObject({
   /** The version that holds the locks of these bills now. */
   paymentOrderVersionId: fields.id,
   results: z
@@ -166,30 +166,30 @@ const paymentSchema = z.strictObject({
 function paymentRoute({ store, wake }: Engine): OrderRoute {
   return async (request, response) => {
     const paymentOrderId = readPathId(request.params.id, noSuchOrder);
-    const { paymentOrderVersionId, results } = readBody(request, paymentSchema);
+    const { paymentOrderVersionId, results } = readBody(request, paymentResultsBody);
     const asked = { paymentOrderId, paymentOrderVersionId, results: results as PaymentResult[] };
     const answers = await takePaymentResults(store, asked, operatorOf(request), wake);
     response.json({ paymentOrderId, paymentOrderVersionId, results: answers });
   };
 }
 
-const voidSchema = z.strictObject({ reason: fields.reason });
+export const voidOrderBody = z.strictObject({ reason: fields.reason });
 
 function voidRoute({ store, wake }: Engine): OrderRoute {
   return async (request, response) => {
     const id = readPathId(request.params.id, noSuchOrder);
-    const { reason } = readBody(request, voidSchema);
+    const { reason } = readBody(request, voidOrderBody);
     await voidOrder(store, id, { actor: operatorOf(request), reason }, wake);
     response.json(await showOrder(store, id));
   };
 }
 
-const creatorSchema = z.strictObject({ creatorUserId: fields.userId });
+export const orderCreatorBody = z.strictObject({ creatorUserId: fields.userId });
 
 function creatorRoute({ store }: Engine): OrderRoute {
   return async (request, response) => {
     const id = readPathId(request.params.id, noSuchOrder);
-    const { creatorUserId } = readBody(request, creatorSchema);
+    const { creatorUserId } = readBody(request, orderCreatorBody);
     await handOverOrder(store, id, creatorUserId, operatorOf(request));
     response.json(await showOrder(store, id));
   };

@@ -47,7 +47,7 @@ function listRoute(sql: Sql): RequestHandler {
   };
 }
 
-const openSchema = z.strictObject({
+export const openSessionBody = z.strictObject({
   mode: z.enum(['NEW', 'REVISE']).default('NEW'),
   partnerOrgId: fields.id,
   months: fields.months,
@@ -58,7 +58,7 @@ const openSchema = z.strictObject({
 
 function openRoute({ store, wake }: Engine): RequestHandler {
   return async (request, response) => {
-    const body = readBody(request, openSchema);
+    const body = readBody(request, openSessionBody);
     const actor = operatorOf(request);
     const wish = {
       ...body,
@@ -76,7 +76,7 @@ function showRoute(sql: Sql): SessionRoute {
   };
 }
 
-const selectSchema = z.union([
+export const selectBillsBody = z.union([
   z.strictObject({ partnerBillIds: z.array(fields.id).min(1).max(BILL_IDS_MAX) }),
   z.strictObject({ months: fields.months.optional() }).transform((body) => ({ months: body.months ?? null })),
 ]);
@@ -84,28 +84,28 @@ const selectSchema = z.union([
 function selectRoute({ store }: Engine): SessionRoute {
   return async (request, response) => {
     const id = readPathId(request.params.id, noSuchSession);
-    await selectBills(store, id, readBody(request, selectSchema), operatorOf(request));
+    await selectBills(store, id, readBody(request, selectBillsBody), operatorOf(request));
     response.json(await showSession(store, id));
   };
 }
 
-const submitSchema = z.strictObject({ batchSize: z.int().min(1).max(BATCH_SIZE_MAX).optional() });
+export const submitSessionBody = z.strictObject({ batchSize: z.int().min(1).max(BATCH_SIZE_MAX).optional() });
 
 function submitRoute({ store, wake }: Engine): SessionRoute {
   return async (request, response) => {
     const id = readPathId(request.params.id, noSuchSession);
-    const { batchSize } = readBody(request, submitSchema);
+    const { batchSize } = readBody(request, submitSessionBody);
     const options = batchSize === undefined ? {} : { batchSize };
     response.status(202).json(await submitSession(store, id, operatorOf(request), wake, options));
   };
 }
 
-const cancelSchema = z.strictObject({ reason: fields.reason.optional() });
+export const cancelSessionBody = z.strictObject({ reason: fields.reason.optional() });
 
 function cancelRoute({ store, wake }: Engine): SessionRoute {
   return async (request, response) => {
     const id = readPathId(request.params.id, noSuchSession);
-    const { reason } = readBody(request, cancelSchema);
+    const { reason } = readBody(request, cancelSessionBody);
     await cancelPaymentSession(store, id, { actor: operatorOf(request), reason: reason ?? null }, wake);
     response.json(await showSession(store, id));
   };

@@ -32,7 +32,7 @@ const month = z
   .string()
   .refine((text) => isMonth(text) && text >= FIRST_BILL_MONTH, 'must be a month, YYYY-MM');
 
-const bodySchema = z.strictObject({
+export const stationMappingBody = z.strictObject({
   partnerOrgId,
   partnerStationNo: name(64),
   platformStationId: partnerOrgId.nullable().optional(),
@@ -43,7 +43,7 @@ const bodySchema = z.strictObject({
   activeFromMonth: month.optional(),
   activeToMonth: month.nullable().optional(),
 });
-type Wish = z.infer<typeof bodySchema>;
+type Wish = z.infer<typeof stationMappingBody>;
 
 interface Put {
   readonly made: boolean;
@@ -52,7 +52,7 @@ interface Put {
 
 export function putStationMapping(store: Store): RequestHandler {
   return async (request, response) => {
-    const wish = readBody(request, bodySchema);
+    const wish = readBody(request, stationMappingBody);
     const actor = operatorOf(request);
     const { made, mapping } = await store.transaction(NEW_READ_COMMITTED, async (tx) => {
       if ((await findPartner(tx, wish.partnerOrgId)) === null) throw noSuchPartner(wish.partnerOrgId);

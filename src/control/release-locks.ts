@@ -25,7 +25,7 @@ import { taskView } from './task-view.ts';
 
 const NOTE_LENGTH_MAX = 500;
 
-const bodySchema = z.strictObject({
+export const lockReleaseBody = z.strictObject({
   paymentOrderVersionId: z.string(),
   lockReleaseReason: z.string(),
   selection: z
@@ -39,7 +39,7 @@ const bodySchema = z.strictObject({
 
 export function releaseLocksRoute(engine: Engine): RequestHandler {
   return async (request, response) => {
-    const { selection, note, ...identity } = readBody(request, bodySchema);
+    const { selection, note, ...identity } = readBody(request, lockReleaseBody);
     const accepted = await accept(engine, {
       ...identity,
       ...(selection === undefined ? {} : { selection }),

@@ -1,6 +1,7 @@
 /** The control plane, mounted at `/admin`: what operators may see and do, all of it behind the sign-in. */
 import { type RequestHandler, Router } from 'express';
 import type { Waker } from '../../queues/wake.ts';
+import { serveOpenApi } from '../http/openapi.ts';
 import type { SecretKey } from '../http/secret-box.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { AdminToken } from './admin-token.ts';
@@ -32,6 +33,7 @@ import { listTasksRoute } from './list-tasks.ts';
 import { loginRouter } from './login.ts';
 import { logoutRouter } from './logout.ts';
 import { BOARD_PATH } from './next-page.ts';
+import { adminOpenApiDocument } from './openapi.ts';
 import { pauseStage, resumeStage } from './pause-stage.ts';
 import { paymentOrdersRouter } from './payment-orders.ts';
 import { paymentSessionsRouter } from './payment-sessions.ts';
@@ -71,6 +73,7 @@ export function createControlRouter(needs: ControlDependencies): Router {
   router.use('/login', loginRouter({ token, sql: needs.engine.store, home }));
   router.use('/logout', logoutRouter(token));
   router.use('/board', boardRouter(token, needs.boardQueues));
+  router.get('/openapi.json', authenticateOperator(token), serveOpenApi(adminOpenApiDocument()));
   router.use('/api/v1', authenticateOperator(token), neverStored(), parseJsonBodies(), apiRouter(needs));
   return router;
 }

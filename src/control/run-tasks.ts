@@ -22,7 +22,7 @@ const businessKey = selector(400);
 const some = <Item extends z.ZodType>(item: Item) =>
   z.array(item).min(1, 'is given, but names none').max(SELECTORS_MAX);
 
-const bodySchema = z.strictObject({
+export const runTasksBody = z.strictObject({
   stage: z.enum(ROUTED_STAGES),
   maxTaskCount: z.int().optional(),
   taskCode: code.optional(),
@@ -55,10 +55,10 @@ export function runTasksRoute(engine: Engine, waitMaxMs?: number): RequestHandle
 }
 
 /** LCK-7: plain, in `data`, or in `data` as a JSON text. @throws Problem 400 */
-function readParametersOf(request: Request): z.infer<typeof bodySchema> {
+function readParametersOf(request: Request): z.infer<typeof runTasksBody> {
   const read = readParameters(request.body);
   if ('fault' in read) throw new Problem(400, 'MALFORMED_BODY', `Nothing was done. ${read.fault}`);
-  return readBody({ body: read.parameters }, bodySchema);
+  return readBody({ body: read.parameters }, runTasksBody);
 }
 
 /** Null: none was given. */

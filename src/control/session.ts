@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { CookieOptions, Request } from 'express';
 
-const COOKIE_NAME = 'rooftally_session';
+export const COOKIE_NAME = 'rooftally_session';
 export const SESSION_MS = 12 * 60 * 60 * 1000;
 const COOKIE_LENGTH_MAX = 512;
 

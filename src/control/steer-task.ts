@@ -12,15 +12,17 @@ import { taskView } from './task-view.ts';
 
 const REASON_LENGTH_MAX = 500;
 
-const nothing = z.strictObject({});
-const cancelBody = z.strictObject({ reason: z.string().trim().min(1, 'is blank').max(REASON_LENGTH_MAX) });
+export const emptyBody = z.strictObject({});
+export const cancelTaskBody = z.strictObject({
+  reason: z.string().trim().min(1, 'is blank').max(REASON_LENGTH_MAX),
+});
 
 type TaskCommand = RequestHandler<{ code: string }>;
 
 /** 202 where the worker that has it stops it at its next boundary. */
 export function stopTaskRoute(engine: Engine): TaskCommand {
   return async (request, response) => {
-    readBody(request, nothing);
+    readBody(request, emptyBody);
     const { code: taskCode } = request.params;
     const outcome = await stopTask(engine, { taskCode, actor: operatorOf(request) });
     await reply(engine, response, taskCode, outcome, 'STOPPED');
@@ -29,7 +31,7 @@ export function stopTaskRoute(engine: Engine): TaskCommand {
 
 export function resumeTaskRoute(engine: Engine): TaskCommand {
   return async (request, response) => {
-    readBody(request, nothing);
+    readBody(request, emptyBody);
     const { code: taskCode } = request.params;
     const outcome = await resumeTask(engine, { taskCode, actor: operatorOf(request) });
     await reply(engine, response, taskCode, outcome, 'RESUMED');
@@ -38,7 +40,7 @@ export function resumeTaskRoute(engine: Engine): TaskCommand {
 
 export function cancelTaskRoute(engine: Engine): TaskCommand {
   return async (request, response) => {
-    const { reason } = readBody(request, cancelBody);
+    const { reason } = readBody(request, cancelTaskBody);
     const { code: taskCode } = request.params;
     const outcome = await cancelTask(engine, { taskCode, actor: operatorOf(request), reason });
     await reply(engine, response, taskCode, outcome, 'CANCELLED');

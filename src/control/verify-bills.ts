@@ -17,7 +17,7 @@ const verdict = z.strictObject({
   reason: fields.reason.nullable().default(null),
 });
 
-const bodySchema = z.union([
+export const verificationsBody = z.union([
   verdict.transform((one) => ({ verifications: [one] })),
   z.strictObject({
     verifications: z
@@ -33,7 +33,7 @@ const bodySchema = z.union([
 
 export function verifyBillsRoute({ store, wake }: Engine): RequestHandler {
   return async (request, response) => {
-    const { verifications } = readBody(request, bodySchema);
+    const { verifications } = readBody(request, verificationsBody);
     response.json(await verifyBills(store, verifications, operatorOf(request), wake));
   };
 }

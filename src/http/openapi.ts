@@ -1,7 +1,18 @@
-/** `/openapi.json`: the partner API, made from the schemas that validate (ING-10). */
+/** `/openapi.json`: the partner API, made from the schemas that validate (ING-10); what operators have is in `src/control`. */
 import type { RequestHandler } from 'express';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { billLinesSchema, pushSchema, stationLinesSchema, TOTAL_FIELDS } from '../domain/pushed-fields.ts';
+import {
+  header,
+  type Json,
+  jsonSchema,
+  paging,
+  pathParameter,
+  problems,
+  query,
+  ref,
+  reply,
+} from './openapi-parts.ts';
 import {
   acceptedPushSchema,
   completenessSchema,
@@ -10,9 +21,8 @@ import {
   problemSchema,
   pushListSchema,
   rowTracesSchema,
+  statusSchema,
 } from './reply-schemas.ts';
-
-type Json = Record<string, unknown>;
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   Push: pushSchema,
@@ -25,6 +35,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   PushList: pushListSchema,
   Completeness: completenessSchema,
   Problem: problemSchema,
+  Status: statusSchema,
 };
 
 export function openApiDocument(): Json {
@@ -36,15 +47,29 @@ export function openApiDocument(): Json {
       description:
         'Partners push each month’s household income bills, and see what became of every one. 202 means that the accepted rows are committed; never that bills are written.',
     },
+    servers: [{ url: '/' }],
     security: [{ partnerKey: [] }],
+    tags: [
+      { name: 'pushes', description: 'Bills, and what became of them.' },
+      { name: 'operation', description: 'Whether it is there.' },
+    ],
     paths: {
       '/api/v1/pushes': { post: postPush(), get: listPushes() },
       '/api/v1/pushes/{pushId}': { get: getPush() },
       '/api/v1/pushes/{pushId}/bills': { get: listBills() },
       '/api/v1/completeness': { get: getCompleteness() },
+      '/healthz': { get: getHealth() },
+      '/readyz': { get: getReadiness() },
     },
     components: {
-      securitySchemes: { partnerKey: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: {
+        partnerKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'The partner’s key. A key may ask for signed requests as well, or insist on them: HTTP Message Signatures (RFC 9421), hmac-sha256.',
+        },
+      },
       schemas: Object.fromEntries(
         Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)]),
       ),
@@ -52,8 +77,8 @@ export function openApiDocument(): Json {
   };
 }
 
-export function serveOpenApi(): RequestHandler {
-  const text = JSON.stringify(openApiDocument());
+export function serveOpenApi(document: Json): RequestHandler {
+  const text = JSON.stringify(document);
   return (_request, response) => {
     response.type('json').send(text);
   };
@@ -62,6 +87,7 @@ export function serveOpenApi(): RequestHandler {
 function postPush(): Json {
   return {
     operationId: 'postPush',
+    tags: ['pushes'],
     summary: 'Send bills',
     parameters: [
       header(
@@ -69,6 +95,9 @@ function postPush(): Json {
         'A name of your own for this push, the same when you send it again. Required, or its alias.',
       ),
       header('X-Request-Id', 'Alias of Idempotency-Key.'),
+      header('Content-Digest', 'RFC 9530, sha-256, of the body as it is sent. Compared at its last byte.'),
+      ...signature(),
+      header('traceparent', 'W3C; its trace becomes the push’s, and that of all that follows.'),
       query('dryRun', 'Check and answer, store nothing.', { type: 'boolean', default: false }),
       query('strict', 'False: unknown fields are ignored and counted.', { type: 'boolean', default: true }),
       query(
@@ -100,7 +129,7 @@ function postPush(): Json {
       },
       ...problems({
         400: 'No identity, or two; a body or query that cannot be read.',
-        401: 'No live key.',
+        401: 'No live key, or a signature that is missing or does not hold.',
         408: 'The body did not arrive in time.',
         409: 'A push of the same identity is being accepted right now.',
         413: 'Over a limit, which is named.',
@@ -139,11 +168,15 @@ function pushBody(): Json {
 function listPushes(): Json {
   return {
     operationId: 'listPushes',
+    tags: ['pushes'],
     summary: 'Own pushes, newest first',
-    parameters: [query('idempotencyKey', 'Only those of this identity.', { type: 'string' }), ...paging()],
+    parameters: [query('idempotencyKey', 'Only those of this identity.'), ...paging(), ...signature()],
     responses: {
       200: reply('A page.', 'PushList'),
-      ...problems({ 400: 'A malformed query.', 401: 'No live key.' }),
+      ...problems({
+        400: 'A malformed query.',
+        401: 'No live key, or a signature that is missing or does not hold.',
+      }),
     },
   };
 }
@@ -151,11 +184,15 @@ function listPushes(): Json {
 function getPush(): Json {
   return {
     operationId: 'getPush',
+    tags: ['pushes'],
     summary: 'What became of a push, in rows and in money',
-    parameters: [pushId()],
+    parameters: [pathParameter('pushId'), ...signature()],
     responses: {
       200: reply('As of one instant.', 'Coverage'),
-      ...problems({ 401: 'No live key.', 404: 'No push of yours.' }),
+      ...problems({
+        401: 'No live key, or a signature that is missing or does not hold.',
+        404: 'No push of yours.',
+      }),
     },
   };
 }
@@ -163,13 +200,19 @@ function getPush(): Json {
 function listBills(): Json {
   return {
     operationId: 'listBills',
+    tags: ['pushes'],
     summary: 'Each pushed bill and what became of it',
-    parameters: [pushId(), query('place', 'Only rows in this place.', { type: 'string' }), ...paging()],
+    parameters: [
+      pathParameter('pushId'),
+      query('place', 'Only rows in this place.'),
+      ...paging(),
+      ...signature(),
+    ],
     responses: {
       200: reply('A page, in row order.', 'RowTraces'),
       ...problems({
         400: 'A malformed query.',
-        401: 'No live key.',
+        401: 'No live key, or a signature that is missing or does not hold.',
         404: 'No push of yours.',
         410: 'Its rows were removed; what they came to is kept.',
       }),
@@ -181,52 +224,45 @@ function getCompleteness(): Json {
   const shown = { type: 'string', enum: ['missing', 'received', 'all'], default: 'missing' };
   return {
     operationId: 'getCompleteness',
+    tags: ['pushes'],
     summary: 'The stations that should have sent a month’s bills, against those that did',
     parameters: [
       { ...query('month', 'YYYY-MM', { type: 'string' }), required: true },
       query('show', 'Which of them are listed.', shown),
       ...paging(),
+      ...signature(),
     ],
     responses: {
       200: reply('Sums and a page.', 'Completeness'),
-      ...problems({ 400: 'A malformed query.', 401: 'No live key.' }),
+      ...problems({
+        400: 'A malformed query.',
+        401: 'No live key, or a signature that is missing or does not hold.',
+      }),
     },
   };
 }
 
-function jsonSchema(schema: z.ZodType): Json {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input' });
-  return rest;
+function getHealth(): Json {
+  return {
+    operationId: 'getHealth',
+    tags: ['operation'],
+    summary: 'The process answers',
+    security: [],
+    responses: { 200: reply('It does.', 'Status') },
+  };
 }
 
-const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
-const reply = (description: string, name: string): Json => ({
-  description,
-  content: { 'application/json': { schema: ref(name) } },
-});
-const header = (name: string, description: string): Json => ({
-  name,
-  in: 'header',
-  description,
-  schema: { type: 'string', minLength: 1, maxLength: 200 },
-});
-const query = (name: string, description: string, schema: Json): Json => ({
-  name,
-  in: 'query',
-  description,
-  schema,
-});
-const pushId = (): Json => ({ name: 'pushId', in: 'path', required: true, schema: { type: 'string' } });
-const paging = (): Json[] => [
-  query('cursor', 'The page before gave it as nextCursor.', { type: 'string' }),
-  query('limit', 'At most so many.', { type: 'integer', minimum: 1 }),
+function getReadiness(): Json {
+  return {
+    operationId: 'getReadiness',
+    tags: ['operation'],
+    summary: 'It can work: database and Redis answer in time',
+    security: [],
+    responses: { 200: reply('Both do.', 'Status'), 503: reply('One does not; it is named.', 'Status') },
+  };
+}
+
+const signature = (): Json[] => [
+  header('Signature-Input', 'RFC 9421: what is signed, when, with which nonce and key.'),
+  header('Signature', 'RFC 9421: the HMAC-SHA-256 of it.'),
 ];
-
-function problems(descriptions: Readonly<Record<number, string>>): Json {
-  return Object.fromEntries(
-    Object.entries(descriptions).map(([status, description]) => [
-      status,
-      { description, content: { 'application/problem+json': { schema: ref('Problem') } } },
-    ]),
-  );
-}

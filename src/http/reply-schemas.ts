@@ -76,6 +76,11 @@ export const problemSchema = z
   })
   .meta({ description: 'RFC 9457. `REJECTED` also has counts, amounts and receipts.' });
 
+export const statusSchema = z.strictObject({
+  status: z.enum(['ok', 'ready', 'not ready']),
+  checks: z.record(z.string(), z.enum(['ok', 'unreachable'])).optional(),
+});
+
 const funnelStep = z.strictObject({
   stage,
   ...share,
