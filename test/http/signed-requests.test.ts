@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { ApiError } from '../../src/cli/api-client.ts';
 import { sendPush } from '../../src/cli/send-push.ts';
@@ -470,6 +471,30 @@ describe('signed requests', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  it('ING-7 ING-10 of a zipped body the digest is that of the bytes as they are sent', async () => {
+    const zipped = gzipSync(partner.body);
+    const send = async (digest: string) => {
+      const headers = await signedHeaders(
+        partner,
+        {
+          method: 'POST',
+          url: `${api.url}/api/v1/pushes`,
+          headers: {
+            authorization: `Bearer ${partner.key}`,
+            'content-type': 'application/json',
+            'content-encoding': 'gzip',
+            'idempotency-key': randomUUID(),
+          },
+          body: zipped,
+        },
+        { digest, components: [...COMPONENTS, 'content-encoding'] },
+      );
+      return api.ask('/api/v1/pushes', { method: 'POST', headers, body: zipped });
+    };
+    expect((await send(digestOf(zipped))).status).to.equal(202);
+    expect((await send(digestOf(partner.body))).body.code).to.equal('CONTENT_DIGEST_MISMATCH');
   });
 
   it('ING-1 ING-10 two keys sign at once; a revoked one no longer, and its secret is gone', async () => {
