@@ -30,7 +30,7 @@ interface Signatory extends SigningKey {
 interface Sending {
   readonly method?: string;
   readonly path?: string;
-  readonly body?: string;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Record<string, string>;
   readonly deviation?: Deviation;
   readonly by?: SigningKey;
@@ -38,7 +38,7 @@ interface Sending {
   readonly tamper?: (request: {
     path: string;
     method: string;
-    body?: string;
+    body?: string | Uint8Array<ArrayBuffer>;
     headers: Record<string, string>;
   }) => void;
 }
@@ -391,6 +391,14 @@ describe('signed requests', () => {
       'NONCE_USED',
     );
     expect((await send(partner, { headers: identity })).body.code).to.equal('ACCEPTED');
+  });
+
+  it('ING-7 ING-10 the digest of a zipped body is that of what was sent', async () => {
+    const zipped = gzipSync(partner.body);
+    const headers = { 'content-encoding': 'gzip' };
+    expect((await send(partner, { body: zipped, headers })).status).to.equal(202);
+    const unzipped = { body: zipped, headers, deviation: { digest: digestOf(partner.body) } };
+    expect((await send(partner, unzipped)).body.code).to.equal('CONTENT_DIGEST_MISMATCH');
   });
 
   it('ING-10 the digest is compared at the last byte: not before it came, and then nothing was begun', async () => {
