@@ -16,7 +16,8 @@ import {
   lockReleaseBatch,
   type ReleaseBatch,
 } from '../src/store/lock-releases.ts';
-import { lockRunningTasks, recordProgressIfRunning, type TaskRow } from '../src/store/tasks.ts';
+import { lockRunningTasks, recordProgressIfRunning } from '../src/store/running-tasks.ts';
+import type { TaskRow } from '../src/store/tasks.ts';
 import type { Transaction } from '../src/store/transaction.ts';
 import type { Kick } from '../src/tasks/kick.ts';
 import type { ClaimedTask, Ending, Endings, Halt, StageHandler } from '../src/tasks/stage-handler.ts';

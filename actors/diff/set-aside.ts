@@ -14,8 +14,8 @@ import {
 import { Failure } from '../../src/errors.ts';
 import { assignToMessage } from '../../src/store/diff-handovers.ts';
 import { moveRows } from '../../src/store/places.ts';
-import { failNewTask } from '../../src/store/tasks.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
+import { failNewTask } from '../../src/store/waiting-tasks.ts';
 import { type AcceptedMessage, acceptMessage } from '../../src/tasks/accept-message.ts';
 import type { ClaimedTask } from '../../src/tasks/stage-handler.ts';
 import type { AnyStation, PlacedStation, StationSides } from './read-sides.ts';

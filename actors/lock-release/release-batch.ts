@@ -11,7 +11,8 @@ import {
   releaseRange,
   startBatch,
 } from '../../src/store/lock-releases.ts';
-import { recordProgressIfRunning, type TaskRow } from '../../src/store/tasks.ts';
+import { recordProgressIfRunning } from '../../src/store/running-tasks.ts';
+import type { TaskRow } from '../../src/store/tasks.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import type { ReleaseContext } from './context.ts';
 import { afterBatch, type ReleaseProgress } from './progress.ts';

@@ -21,8 +21,9 @@ import {
 } from '../store/example-data.ts';
 import { type BillLockSeed, reserveExampleLock } from '../store/example-locks.ts';
 import { lockGuards, platformStationGuard } from '../store/guards.ts';
-import { cancelIfWaiting, findTaskByCode } from '../store/tasks.ts';
+import { findTaskByCode } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../store/transaction.ts';
+import { cancelIfWaiting } from '../store/waiting-tasks.ts';
 import { ensureSlots } from '../tasks/ensure-slots.ts';
 import {
   planSnapshotRequests,

@@ -16,9 +16,9 @@ import {
   relabelLocks,
 } from '../store/lock-activation.ts';
 import { findPublishedBefore, findVersion, lockVersion, type VersionRow } from '../store/payment-orders.ts';
+import { recordProgressIfRunning } from '../store/running-tasks.ts';
 import { moveSessionIf } from '../store/sessions.ts';
 import { advanceBatch } from '../store/submit-batches.ts';
-import { recordProgressIfRunning } from '../store/tasks.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { ClaimedTask, Ending } from '../tasks/stage-handler.ts';
 import { acceptLockRelease } from './accept-lock-release.ts';

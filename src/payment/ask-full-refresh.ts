@@ -16,8 +16,8 @@ import { shanghaiMonth } from '../domain/month.ts';
 import { recordOperation } from '../store/operation-audit.ts';
 import { readDatabaseTimeMs } from '../store/payment-facts.ts';
 import { removeStopRequests } from '../store/stage-control.ts';
-import { cancelIfWaiting, lockWaitingTasks } from '../store/tasks.ts';
 import type { Transaction } from '../store/transaction.ts';
+import { cancelIfWaiting, lockWaitingTasks } from '../store/waiting-tasks.ts';
 import { acceptTasks } from '../tasks/accept-tasks.ts';
 import type { Kick } from '../tasks/kick.ts';
 

@@ -19,10 +19,10 @@ import {
   listStationsToReserve,
   type ReservableBill,
 } from '../store/reservations.ts';
+import { recordProgressIfRunning } from '../store/running-tasks.ts';
 import { countSelection, dropBills } from '../store/session-bills.ts';
 import { moveSessionIf } from '../store/sessions.ts';
 import { advanceBatch, beginBatchIfOpen } from '../store/submit-batches.ts';
-import { recordProgressIfRunning } from '../store/tasks.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { ClaimedTask, Ending } from '../tasks/stage-handler.ts';
 import { findWorkUnderWay } from './find-work-under-way.ts';

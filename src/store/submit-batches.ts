@@ -1,7 +1,7 @@
 /** Statements on `selection_submit_batch`: how far a phase of a submit has come (PAY-2, LCK-28). */
 import { BATCH_PHASES, type BatchPhase, type BatchStatus } from '../domain/payment-submit.ts';
+import type { TaskRun } from './running-tasks.ts';
 import type { Sql } from './sql.ts';
-import type { TaskRun } from './tasks.ts';
 
 export interface SubmitBatchRow {
   readonly id: string;

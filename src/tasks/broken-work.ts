@@ -6,7 +6,7 @@
 import { routeOf } from '../../queues/route.ts';
 import { parentTraceOf } from '../domain/parent-trace.ts';
 import { BusyError, Failure, FencedOutError, toFailure } from '../errors.ts';
-import { lockRunningTasks } from '../store/tasks.ts';
+import { lockRunningTasks } from '../store/running-tasks.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Engine } from './engine.ts';
 import type { ClaimedTask, Ending, Endings, StageHandler } from './stage-handler.ts';

@@ -5,8 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicMs } from '../clock.ts';
 import { FencedOutError } from '../errors.ts';
+import { handBackHeld } from '../store/held-tasks.ts';
 import { lockOwnSlot, releaseSlotIfHeld, type SlotRight } from '../store/slots.ts';
-import { handBackHeld } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED } from '../store/transaction.ts';
 import type { Engine } from './engine.ts';
 

@@ -7,8 +7,8 @@
  * commit moves its lease on and names what is in hand; so it is looked at before anything is done about the error.
  */
 import { FencedOutError } from '../errors.ts';
+import { listHeldTasks } from '../store/held-tasks.ts';
 import { extendSlotIfHeld } from '../store/slots.ts';
-import { listHeldTasks } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED } from '../store/transaction.ts';
 import { type Claim, NOT_ASKED } from './claim-tasks.ts';
 import { lockSlotOrFence, type Round, runRound, type Sight, type Turn } from './run-round.ts';

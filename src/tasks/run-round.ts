@@ -6,10 +6,11 @@
 import { routeOf } from '../../queues/route.ts';
 import { monotonicMs } from '../clock.ts';
 import { FencedOutError } from '../errors.ts';
+import { handBackIfRunning, stopIfRunning } from '../store/running-tasks.ts';
 import { extendSlotIfHeld, lockSlotInHand, type SlotInHand, type SlotRight } from '../store/slots.ts';
 import { listStopRequests, removeStopRequests } from '../store/stage-control.ts';
-import { handBackIfRunning, stopIfRunning, stopIfWaiting } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED, type Transaction } from '../store/transaction.ts';
+import { stopIfWaiting } from '../store/waiting-tasks.ts';
 import { type BrokenWork, BUSY_DUE_IN_MS, endingsOfBrokenWork, tellTrouble } from './broken-work.ts';
 import { type Claim, claimTasks, NOT_ASKED } from './claim-tasks.ts';
 import type { Engine } from './engine.ts';

@@ -7,17 +7,15 @@ import { monotonicMs } from '../clock.ts';
 import type { StageName } from '../domain/stage.ts';
 import { Activation, TaskStatus } from '../domain/task-status.ts';
 import { Failure } from '../errors.ts';
+import { type LostTask, listLostTasks } from '../store/held-tasks.ts';
+import { listTasksById, type TaskRow } from '../store/tasks.ts';
+import { NEW_READ_COMMITTED } from '../store/transaction.ts';
 import {
-  type LostTask,
   listDueTasks,
-  listLostTasks,
-  listTasksById,
   listTasksBySelectors,
   lockTasksToRun,
   markManuallyDue,
-  type TaskRow,
-} from '../store/tasks.ts';
-import { NEW_READ_COMMITTED } from '../store/transaction.ts';
+} from '../store/waiting-tasks.ts';
 import type { Engine } from './engine.ts';
 
 const LIMIT_DEFAULT = 50;

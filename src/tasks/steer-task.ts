@@ -2,15 +2,9 @@
 import { Activation, TaskStatus, taskStatusName } from '../domain/task-status.ts';
 import { recordOperation } from '../store/operation-audit.ts';
 import { removeStopRequests, requestStop } from '../store/stage-control.ts';
-import {
-  cancelIfWaiting,
-  findTaskByCode,
-  lockTaskByCode,
-  resumeIfStopped,
-  stopIfWaiting,
-  type TaskRow,
-} from '../store/tasks.ts';
+import { findTaskByCode, lockTaskByCode, type TaskRow } from '../store/tasks.ts';
 import { NEW_READ_COMMITTED, type Transaction } from '../store/transaction.ts';
+import { cancelIfWaiting, resumeIfStopped, stopIfWaiting } from '../store/waiting-tasks.ts';
 import type { Engine } from './engine.ts';
 
 export type SteerOutcome =

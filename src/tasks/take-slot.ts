@@ -5,6 +5,7 @@
  */
 import { routeOf } from '../../queues/route.ts';
 import { toFailure } from '../errors.ts';
+import { listHeldTasks, rescueTasks, reviveCrashed } from '../store/held-tasks.ts';
 import {
   lockSlotIfFree,
   removeLockedSlot,
@@ -12,7 +13,7 @@ import {
   type SlotRight,
   takeLockedSlot,
 } from '../store/slots.ts';
-import { listHeldTasks, listTasksById, rescueTasks, reviveCrashed, type TaskRow } from '../store/tasks.ts';
+import { listTasksById, type TaskRow } from '../store/tasks.ts';
 import { isConflict, NEW_READ_COMMITTED, type Transaction } from '../store/transaction.ts';
 import { type Claim, claimTasks } from './claim-tasks.ts';
 import type { Engine } from './engine.ts';

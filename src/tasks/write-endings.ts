@@ -8,7 +8,7 @@ import {
   finishIfRunning,
   finishOrRenew,
   handBackIfRunning,
-} from '../store/tasks.ts';
+} from '../store/running-tasks.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Engine } from './engine.ts';
 import type { ClaimedTask, Ending, Endings } from './stage-handler.ts';

@@ -5,8 +5,8 @@ import type { FullRefresh } from '../../src/domain/full-refresh.ts';
 import { type AskedFullRefresh, askFullRefresh } from '../../src/payment/ask-full-refresh.ts';
 import { lockPartner } from '../../src/store/partners.ts';
 import { requestStop } from '../../src/store/stage-control.ts';
-import { resumeIfStopped } from '../../src/store/tasks.ts';
 import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
+import { resumeIfStopped } from '../../src/store/waiting-tasks.ts';
 import { dueInMs, holdRows, readTask, statusOf, untilWaiting } from '../support/engine.ts';
 import {
   insertNumberedRow,

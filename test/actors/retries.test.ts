@@ -2,8 +2,8 @@
 import { expect } from 'chai';
 import type { PlaceName } from '../../src/domain/place.ts';
 import type { StageName } from '../../src/domain/stage.ts';
-import { markManuallyDue } from '../../src/store/tasks.ts';
 import type { Store } from '../../src/store/transaction.ts';
+import { markManuallyDue } from '../../src/store/waiting-tasks.ts';
 import { dueInMs, endLease, readTask } from '../support/engine.ts';
 import {
   type Columns,

@@ -5,7 +5,7 @@ import {
   handBackIfRunning,
   markRunning,
   recordProgressIfRunning,
-} from '../../src/store/tasks.ts';
+} from '../../src/store/running-tasks.ts';
 import type { Store } from '../../src/store/transaction.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { insertNumberedRow } from '../support/factory.ts';

@@ -8,7 +8,8 @@ import {
   stopsAtPublishBoundary,
 } from '../../src/domain/lock-release.ts';
 import { listNextLockIds, releaseRange } from '../../src/store/lock-releases.ts';
-import { lockRunningTasks, type TaskRow } from '../../src/store/tasks.ts';
+import { lockRunningTasks } from '../../src/store/running-tasks.ts';
+import type { TaskRow } from '../../src/store/tasks.ts';
 import { NEW_READ_COMMITTED, type Transaction } from '../../src/store/transaction.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { readTask, statusOf } from '../support/engine.ts';

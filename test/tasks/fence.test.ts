@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { FencedOutError, RowCountError } from '../../src/errors.ts';
-import { lockSlotIfHeld } from '../../src/store/slots.ts';
 import {
   cancelIfRunning,
   failIfRunning,
@@ -11,7 +10,8 @@ import {
   recordProgressIfRunning,
   stopIfRunning,
   type TaskRun,
-} from '../../src/store/tasks.ts';
+} from '../../src/store/running-tasks.ts';
+import { lockSlotIfHeld } from '../../src/store/slots.ts';
 import { NEW_READ_COMMITTED, type Store, type Transaction } from '../../src/store/transaction.ts';
 import { takeSlot } from '../../src/tasks/take-slot.ts';
 import { takeTurn } from '../../src/tasks/take-turn.ts';

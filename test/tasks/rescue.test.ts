@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Failure } from '../../src/errors.ts';
-import { recordProgressIfRunning } from '../../src/store/tasks.ts';
+import { recordProgressIfRunning } from '../../src/store/running-tasks.ts';
 import type { Store } from '../../src/store/transaction.ts';
 import { takeSlot } from '../../src/tasks/take-slot.ts';
 import { takeTurn } from '../../src/tasks/take-turn.ts';
