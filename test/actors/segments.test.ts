@@ -16,6 +16,7 @@ import {
   type Stages,
   unclaim,
 } from '../support/stages.ts';
+import { WatchedStore } from '../support/watched-store.ts';
 
 const STAGE = 'income-diff';
 
@@ -250,6 +251,46 @@ describe('actors: segments of the difference stage', () => {
       expect(await sizesOf(young)).to.deep.equal([1]);
     });
   }
+
+  it('STA-17 the ten seconds are those of the oldest hand-over, however young the others are', async () => {
+    const handed = await handOver(await partner(), [1, 1]);
+    await openStation(handed);
+    await store.change(
+      'UPDATE income_diff_handover SET create_time = NOW(3) - INTERVAL 11 SECOND WHERE station_task_id = ?',
+      [Number(handed.pushId) * 10_000 + 1],
+    );
+    await close(handed);
+    expect(await sizesOf(handed)).to.deep.equal([2]);
+  });
+
+  it('STA-17 the last station, which commits between the two reads, is counted as open: it goes with the others', async () => {
+    const handed = await handOver(await partner(), [1, 1]);
+    const last = Number(handed.pushId) * 10_000 + 1;
+    const lastTask = await openStation(handed, { status: 1 });
+    // The hand-over of a station that has not committed yet is nobody's to see.
+    const show = (seen: boolean) =>
+      store.change('UPDATE income_diff_handover SET message_task_id = ? WHERE station_task_id = ?', [
+        seen ? 0 : 1,
+        last,
+      ]);
+    await show(false);
+    const held = await claim(stages, STAGE, handed.partnerOrgId);
+    const watched = new WatchedStore((await stages.testStore.openAnother()).orm);
+    let reads = 0;
+    watched.before = async (statement) => {
+      if (!/FROM (income_diff_handover|fi_async_task) .*(SKIP LOCKED|'bill-station')/.test(statement)) return;
+      reads += 1;
+      if (reads !== 2) return;
+      await show(true);
+      await store.change('UPDATE fi_async_task SET status = 2 WHERE id = ?', [lastTask]);
+    };
+    await closeSegments(watched, held.right);
+    expect(reads).to.be.at.least(2);
+    expect(await sizesOf(handed), 'not without the last one').to.deep.equal([]);
+    await unclaim(store, held);
+    await close(handed);
+    expect(await sizesOf(handed)).to.deep.equal([2]);
+  });
 
   it('STA-17 a station of another push holds nobody back, and two pushes never share a message', async () => {
     const partnerOrgId = await partner();

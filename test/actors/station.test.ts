@@ -2,9 +2,17 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { isLater, type OrderNumber } from '../../src/domain/order-number.ts';
 import { acquireLeases } from '../../src/leases/lease.ts';
-import { lockGuards, platformStationGuard } from '../../src/store/guards.ts';
+import {
+  type GuardWithFence,
+  lockGuards,
+  partnerStationGuard,
+  platformStationGuard,
+} from '../../src/store/guards.ts';
+import type { SlotKey } from '../../src/store/slots.ts';
 import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
-import { readTask, statusOf, untilWaiting } from '../support/engine.ts';
+import { takeSlot } from '../../src/tasks/take-slot.ts';
+import { takeTurn } from '../../src/tasks/take-turn.ts';
+import { endLease, readTask, statusOf, untilWaiting } from '../support/engine.ts';
 import {
   type Columns,
   type MadeMapping,
@@ -13,6 +21,7 @@ import {
   makePropStation,
   releaseBillLock,
 } from '../support/factory.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
 import {
   type AcceptedPush,
   acceptPush,
@@ -462,6 +471,40 @@ describe('actors: station', () => {
       const [again] = await read();
       expect(again, 'pushed again with equal amounts').to.include({ month: '2026-01', ...reset });
       expect(Number(again!.cleared)).to.equal(1);
+    });
+
+    const verdicts: [column: string, value: string][] = [
+      ['partner_query_status', "'VERIFIED'"],
+      ['unqualified_flag', '1'],
+      ['unqualified_reason', "'roof gone'"],
+      ['last_unqualified_time', 'NOW(3)'],
+      ['reverify_flag', '0'],
+    ];
+    it('STA-14 whatever part of a verdict stands, it is reset', async () => {
+      const world = await makeWorld();
+      const bills = verdicts.map((_, index) => bill(`2026-0${index + 1}`));
+      await push(world, bills);
+      await turn(world);
+      const [made, ...others] = await billsOf(world);
+      for (const [index, one] of [made!, ...others].entries()) {
+        const [column, value] = verdicts[index]!;
+        await store.change(`UPDATE fi_customer_bill_partner SET ${column} = ${value} WHERE id = ?`, [one.id]);
+      }
+      await push(world, bills);
+      await turn(world);
+      const after = await store.many(
+        `SELECT ${verdicts.map(([column]) => column).join(', ')}
+           FROM fi_customer_bill_partner WHERE partner_org_id = ? ORDER BY bill_year_month`,
+        [world.partnerOrgId],
+      );
+      const reset = {
+        partner_query_status: 'NOT_VERIFIED',
+        unqualified_flag: 0,
+        unqualified_reason: null,
+        last_unqualified_time: null,
+        reverify_flag: 1,
+      };
+      expect(after).to.deep.equal(verdicts.map(() => reset));
     });
   });
 
@@ -957,6 +1000,101 @@ describe('actors: station', () => {
       await unclaim(store, claimed);
       await turn(world);
       expect(await placesByRow(store, pushed.pushId)).to.deep.equal(['DIFF_PENDING']);
+    });
+  });
+
+  describe('interruptions', () => {
+    interface Interrupted {
+      readonly stopping: AbortController;
+      readonly slot: SlotKey;
+      readonly guards: readonly GuardWithFence[];
+    }
+    const interruptions: [
+      what: string,
+      beforeTransaction: number,
+      act: (at: Interrupted) => Promise<unknown>,
+    ][] = [
+      ['the process is told to stop', 2, async ({ stopping }) => stopping.abort()],
+      ['the lease of its slot ends', 3, ({ slot }) => endLease(store, slot)],
+      [
+        'another takes its slot',
+        3,
+        async ({ slot }) => {
+          await endLease(store, slot);
+          await takeSlot({ ...stages.engine, worker: 'worker-b' }, slot);
+        },
+      ],
+      [
+        'a later lease has been at its guards',
+        3,
+        ({ guards }) => store.transaction(NEW_READ_COMMITTED, (tx) => lockGuards(tx, guards)),
+      ],
+    ];
+    for (const [what, beforeTransaction, act] of interruptions) {
+      it(`STA-2 STA-3 ${what}: that is no failure; what had committed goes on, the rest goes back untouched`, async () => {
+        const world = await makeWorld();
+        const [{ partnerStationNo, platformStationId }] = world.stations as [MadeMapping];
+        // Two pushes of one station are two transactions of one claim: the second and the third of the turn.
+        const first = await push(world, [bill('2026-01')]);
+        const second = await push(world, [bill('2026-02')]);
+        const at: Interrupted = {
+          stopping: new AbortController(),
+          slot: { stage: STAGE, partnerOrgId: world.partnerOrgId, slotNo: 1 },
+          guards: [
+            { key: partnerStationGuard(world.partnerOrgId, partnerStationNo), fence: '99' },
+            { key: platformStationGuard(platformStationId!), fence: '99' },
+          ],
+        };
+        const interrupted = new ScriptedStore((await stages.testStore.openAnother()).orm);
+        interrupted.beforeBegin = async (number) => {
+          if (number === beforeTransaction) await act(at);
+        };
+        const engine = { ...stages.engine, store: interrupted, stopping: at.stopping.signal };
+        await takeTurn(engine, stages.handlerOf(STAGE), at.slot, { contended: false });
+
+        expect(await statusOf(store, first.taskCodes[0]!)).to.equal('SUCCESS');
+        expect((await handoversOf(first)).map((row) => row.bills)).to.deep.equal([1]);
+        expect(stages.wake.kicks).to.include(`income-diff/${world.partnerOrgId}`);
+        expect((await billsOf(world)).map((one) => one.month)).to.deep.equal(['2026-01']);
+        const task = await readTask(store, second.taskCodes[0]!);
+        expect(task).to.include({ retryCount: 0, errorMessage: null });
+        expect(await placesByRow(store, second.pushId)).to.deep.equal(['STATION_PENDING']);
+        expect(await handoversOf(second)).to.deep.equal([]);
+
+        await endLeaseIfHeld(at.slot);
+        await store.change('UPDATE fi_async_task SET next_execute_time = NOW(3) WHERE push_id = ?', [
+          second.pushId,
+        ]);
+        await turn(world);
+        expect(await placesByRow(store, second.pushId)).to.deep.equal(['DIFF_PENDING']);
+        expect((await billsOf(world)).map((one) => one.month)).to.deep.equal(['2026-01', '2026-02']);
+      });
+    }
+    const endLeaseIfHeld = (slot: SlotKey) =>
+      store.change(
+        `UPDATE stage_slot SET lease_end = SYSDATE(3) - INTERVAL 1 SECOND
+          WHERE stage = ? AND partner_org_id = ? AND slot_no = ? AND holder IS NOT NULL`,
+        [slot.stage, slot.partnerOrgId, slot.slotNo],
+      );
+
+    it('STA-3 ENG-18 a lease that is lost while the transaction runs costs nothing: the guard is the right', async () => {
+      const world = await makeWorld();
+      const pushed = await push(world, [bill('2026-01')]);
+      const name = `platform:${world.stations[0]!.platformStationId}`;
+      const claimed = await claim(stages, STAGE, world.partnerOrgId);
+      const handler = stages.handlerOf(STAGE);
+      const beforeCommit = async () => {
+        await stages.leases.redis.del(`${stages.leases.prefix}:lease:${name}`);
+        const other = await acquireLeases(stages.leases, [{ name, floor: '0' }]);
+        expect(other.fenceOf(name), 'another got it').to.be.a('string');
+      };
+      await handler.around!(claimed.tasks, async (free) => {
+        await workDirectly(store, handler, { ...claimed, tasks: free }, { beforeCommit });
+      });
+      expect(await placesByRow(store, pushed.pushId)).to.deep.equal(['DIFF_PENDING']);
+      const third = await acquireLeases(stages.leases, [{ name, floor: '0' }]);
+      expect(third.fenceOf(name), 'the other’s lease was left alone').to.equal(undefined);
+      await unclaim(store, claimed);
     });
   });
 });
