@@ -10,11 +10,11 @@ const ON_THE_WAY = [Place.STATION_PENDING, Place.DIFF_PENDING, Place.DIFF_FAILED
   ', ',
 );
 
-/** The partner's pushes with anything unfinished; an index probe each, whatever the length of their history. */
+/** The partner's pushes with anything unfinished; an index probe for each that is not retired yet (RET-1). */
 export async function listOpenPushes(sql: Sql, partnerOrgId: string): Promise<string[]> {
   const rows = await sql.many<{ pushId: string }>(
     `SELECT p.push_id pushId FROM partner_push p
-      WHERE p.partner_org_id = ? AND EXISTS (
+      WHERE p.partner_org_id = ? AND p.retired_at IS NULL AND EXISTS (
             SELECT 1 FROM fi_async_task t FORCE INDEX (idx_task_push)
              WHERE t.push_id = p.push_id AND t.stage IN ('bill-station', 'income-diff', 'account-shard') AND t.${UNFINISHED})
      UNION
