@@ -228,10 +228,11 @@ const RETENTION_LEASE_MS = 30_000;
 async function startHttp(
   config: Config,
   roles: readonly Role[],
-  { store, redis, waker, metrics, engine }: Parts,
+  parts: Parts,
   log: Logger,
   undo: Undo[],
 ): Promise<HttpServer> {
+  const { store, redis, waker, metrics } = parts;
   const scrape: Mount = { path: '/metrics', handler: metricsHandler(metrics.registry) };
   const app = roles.includes('api')
     ? createApp({
@@ -241,7 +242,7 @@ async function startHttp(
         kick: waker,
         limits: config.ingest,
         signing: config.signing,
-        mounts: [scrape, controlPlane(config, engine, waker)],
+        mounts: [scrape, controlPlane(config, parts)],
       })
     : createOpsApp({ log, store, redis, mounts: [scrape] });
   const server = await listen(app, {
@@ -253,12 +254,13 @@ async function startHttp(
   return server;
 }
 
-function controlPlane(config: Config, engine: Engine, waker: Waker): Mount {
+function controlPlane(config: Config, { engine, waker, redis }: Parts): Mount {
   const handler = createControlRouter({
     engine,
     adminToken: config.http.adminToken,
     secretKeys: config.signing.secretKeys,
     boardQueues: waker.queues,
+    leases: { redis, prefix: config.redisPrefix },
     inspection: {
       rules,
       inspectByHand: () => inspect(engine.store, rules, { trigger: 'HAND', signal: engine.stopping }),

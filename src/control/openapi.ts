@@ -101,6 +101,12 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ),
   'POST /station-mappings': command('putStationMapping', 'Make or change a mapping', stationMappingBody),
   'GET /slots': list('listSlots', 'Who may work for whom', 'stage', 'partnerOrgId', 'held'),
+  'GET /guards': list(
+    'listGuards',
+    'The rows that serialise what is written about a station',
+    ...['kind', 'partnerOrgId', 'platformStationId'],
+  ),
+  'GET /leases': list('listLeases', 'Who is at work on which station at this moment'),
   'GET /pushes': list('listAnyPushes', 'Pushes of all partners', 'partnerOrgId', 'code', 'idempotencyKey'),
   'GET /differences': list(
     'listDifferences',

@@ -3,6 +3,7 @@ import { type RequestHandler, Router } from 'express';
 import type { Waker } from '../../queues/wake.ts';
 import { serveOpenApi } from '../http/openapi.ts';
 import type { SecretKey } from '../http/secret-box.ts';
+import type { LeaseOptions } from '../leases/lease.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { AdminToken } from './admin-token.ts';
 import { askFullRefreshRoute } from './ask-full-refresh.ts';
@@ -17,6 +18,8 @@ import { createSnapshotsRoute } from './create-snapshots.ts';
 import { type InspectionDesk, listFindingsRoute, showInspection, startInspection } from './inspections.ts';
 import { listAnyPushesRoute } from './list-any-pushes.ts';
 import { listCredentials } from './list-credentials.ts';
+import { listGuardsRoute } from './list-guards.ts';
+import { listLeasesRoute } from './list-leases.ts';
 import {
   listAccountsRoute,
   listDifferencesRoute,
@@ -53,6 +56,8 @@ export interface ControlDependencies {
   readonly adminToken: string | undefined;
   /** Left out or none: no key with a signing secret can be made (ING-10). */
   readonly secretKeys?: readonly SecretKey[];
+  /** Left out: leases are not shown. */
+  readonly leases?: Pick<LeaseOptions, 'redis' | 'prefix'>;
   /** The queues of the stages, for the board. */
   readonly boardQueues: Waker['queues'];
   /** Where a sign-in leads that nobody was sent to; the board unless said otherwise. */
@@ -111,6 +116,8 @@ function apiRouter(needs: ControlDependencies): Router {
   router.get('/station-mappings', listStationMappingsRoute(store));
   router.post('/station-mappings', putStationMapping(store));
   router.get('/slots', listSlotsRoute(store));
+  router.get('/guards', listGuardsRoute(store));
+  if (needs.leases !== undefined) router.get('/leases', listLeasesRoute(needs.leases));
   router.get('/pushes', listAnyPushesRoute(store));
   router.get('/locks', listLocksRoute(store));
   router.get('/differences', listDifferencesRoute(store));

@@ -114,7 +114,7 @@ export async function acquireLeases(
   return new HeldLeases(options, token, new Map(held), askedAtMs);
 }
 
-function leaseKey(prefix: string, name: string): string {
+export function leaseKey(prefix: string, name: string): string {
   return `${prefix}:lease:${name}`;
 }
 

@@ -41,6 +41,21 @@ export function guardText(key: GuardKey): string {
     : `partner:${key.partnerOrgId}:${key.partnerStationNo}`;
 }
 
+/** The guard that is named so, or null where the text names none. */
+export function guardOfText(text: string): GuardKey | null {
+  const [, platformStationId, partnerOrgId, partnerStationNo] =
+    /^(?:platform:(\d{1,20})|partner:(\d{1,20}):(.{1,64}))$/s.exec(text) ?? [];
+  if (platformStationId !== undefined) return platformStationGuard(platformStationId);
+  if (partnerOrgId === undefined || partnerStationNo === undefined) return null;
+  return partnerStationGuard(partnerOrgId, partnerStationNo);
+}
+
+export type GuardKind = 'PARTNER_STATION' | 'PLATFORM_STATION';
+
+export function kindOf(kind: GuardKind): number {
+  return kind === 'PARTNER_STATION' ? PARTNER_STATION : PLATFORM_STATION;
+}
+
 /** A guard with the fence of the lease that stands in front of it; none where the stage takes no lease. */
 export interface GuardWithFence {
   readonly key: GuardKey;

@@ -1,4 +1,9 @@
 import { expect } from 'chai';
+import { Redis } from 'ioredis';
+import { acquireLeases } from '../../src/leases/lease.ts';
+import { lockGuards, partnerStationGuard, platformStationGuard } from '../../src/store/guards.ts';
+import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
+import { requireRedisUrl } from '../support/bull.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import type { TestStore } from '../support/database.ts';
 import { makeEngine, makeSlots, openToyStore } from '../support/engine.ts';
@@ -20,12 +25,20 @@ type Item = Record<string, unknown>;
 describe('control: lists', () => {
   let testStore: TestStore;
   let plane: ControlPlane;
+  let redis: Redis;
+  // With characters that mean something in a pattern, and a neighbour that a careless one would take in.
+  const leasePrefix = '{lists*}';
 
   before(async () => {
     testStore = await openToyStore();
-    plane = await startControlPlane({ engine: makeEngine(testStore.store).engine });
+    redis = new Redis(requireRedisUrl());
+    plane = await startControlPlane({
+      engine: makeEngine(testStore.store).engine,
+      leases: { redis, prefix: leasePrefix },
+    });
   });
   after(async () => {
+    redis.disconnect();
     await plane.close();
     await testStore.drop();
   });
@@ -294,5 +307,55 @@ describe('control: lists', () => {
       'cursor=bill-station:x:1',
     ])
       await isMalformed(`/slots?${query}`);
+  });
+
+  it('ENG-16 ENG-17 /guards shows the rows that serialise what is written about a station, in the order of their locks', async () => {
+    const { store } = testStore;
+    const keys = [
+      partnerStationGuard('7', 'A:1'),
+      partnerStationGuard('7', 'B'),
+      partnerStationGuard('10', 'A'),
+      platformStationGuard('9'),
+      platformStationGuard('10'),
+    ];
+    await store.transaction(NEW_READ_COMMITTED, (tx) =>
+      lockGuards(
+        tx,
+        keys.toReversed().map((key) => ({ key, fence: '4' })),
+      ),
+    );
+    const seen = await walk('/guards', 2);
+    expect(seen.map(({ name }) => name)).to.deep.equal([
+      'partner:7:A:1',
+      'partner:7:B',
+      'partner:10:A',
+      'platform:9',
+      'platform:10',
+    ]);
+    expect(seen[0]).to.deep.equal({
+      ...{ name: 'partner:7:A:1', kind: 'PARTNER_STATION', partnerOrgId: '7', platformStationId: null },
+      ...{ partnerStationNo: 'A:1', fence: '4' },
+    });
+    expect(await items('/guards?kind=PLATFORM_STATION')).to.have.length(2);
+    expect(await items('/guards?platformStationId=9')).to.have.length(1);
+    for (const query of ['kind=nowhere', 'cursor=platform:', 'cursor=partner:7', 'stage=bill-station'])
+      await isMalformed(`/guards?${query}`);
+  });
+
+  it('ENG-18 /leases shows who is at work on which station at this moment, and only that', async () => {
+    const held = await acquireLeases({ redis, prefix: leasePrefix, leaseMs: 20_000 }, [
+      { name: 'platform:9', floor: '0' },
+      { name: 'partner:7:A', floor: '0' },
+    ]);
+    const neighbour = await acquireLeases({ redis, prefix: '{listsX}', leaseMs: 20_000 }, [
+      { name: 'platform:9', floor: '0' },
+    ]);
+    const seen = await items('/leases');
+    await neighbour.release();
+    expect(seen.map(({ name }) => name)).to.deep.equal(['partner:7:A', 'platform:9']);
+    expect(new Set(seen.map(({ token }) => token)).size, 'asked for together').to.equal(1);
+    for (const { remainingMs } of seen) expect(remainingMs).to.be.within(1, 20_000);
+    await held.release();
+    expect(await items('/leases')).to.deep.equal([]);
   });
 });

@@ -2,6 +2,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import type { Router } from 'express';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { createControlRouter } from '../../src/control/router.ts';
 import { createApp } from '../../src/http/app.ts';
@@ -46,16 +47,19 @@ describe('the descriptions', () => {
   let url: string;
   let close: () => Promise<void>;
   let routes: string[];
+  let redis: Redis;
   const documents: Described[] = [];
 
   const get = (path: string) => fetch(url + path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
 
   before(async () => {
     database = await openTestStore();
+    redis = new Redis(process.env.REDIS_URL!);
     const admin = createControlRouter({
       engine: makeEngine(database.store).engine,
       adminToken: ADMIN_TOKEN,
       boardQueues: [],
+      leases: { redis, prefix: 'described' },
       inspection: { rules: [], inspectByHand: async () => ({ runId: '1', results: [] }) },
     });
     const app = createApp({
@@ -77,6 +81,7 @@ describe('the descriptions', () => {
       documents.push((await (await get(path)).json()) as Described);
   });
   after(async () => {
+    redis.disconnect();
     await close();
     await database.drop();
   });
