@@ -4,8 +4,9 @@ import type { DifferenceMessage } from '../../src/domain/difference-message.ts';
 import { Place } from '../../src/domain/place.ts';
 import { Activation } from '../../src/domain/task-status.ts';
 import { FencedOutError } from '../../src/errors.ts';
+import { assignToMessage } from '../../src/store/diff-handovers.ts';
 import type { SlotRight } from '../../src/store/slots.ts';
-import type { Store } from '../../src/store/transaction.ts';
+import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
 import { holdRows, makeTask } from '../support/engine.ts';
 import { type Columns, insertNumberedRow, insertRows } from '../support/factory.ts';
 import {
@@ -183,6 +184,36 @@ describe('actors: segments of the difference stage', () => {
       [handed.pushId],
     );
     expect(handovers).to.deep.equal([{ messageTaskId: id }]);
+  });
+
+  it('STA-12 STA-17 a row that lost is in no message, though it lies between rows of its station that won', async () => {
+    const handed = await handOver(await partner(), [3]);
+    await store.change(
+      'UPDATE pushed_row_place SET place = ?, superseded_by_push_id = 1 WHERE push_id = ? AND row_no = 2',
+      [Place.STALE, handed.pushId],
+    );
+    await close(handed);
+    const [{ data }] = (await messagesOf(handed)) as [Message];
+    expect(
+      data.requestparams.stations.map((station) => station.bills.map((handedBill) => handedBill.rowNo)),
+    ).to.deep.equal([[1, 3]]);
+  });
+
+  it('STA-16 a hand-over that is in a message is taken into no other, and the message stands or falls whole', async () => {
+    const handed = await handOver(await partner(), [1, 1]);
+    const [first, second] = [0, 1].map((index) => String(Number(handed.pushId) * 10_000 + index));
+    await assignToMessage(store, { stationTaskIds: [first!], fromTaskId: '0', toTaskId: '77' });
+    const outcome = await store
+      .transaction(NEW_READ_COMMITTED, (tx) =>
+        assignToMessage(tx, { stationTaskIds: [first!, second!], fromTaskId: '0', toTaskId: '78' }),
+      )
+      .catch((error: Error) => error.name);
+    expect(outcome).to.equal('RowCountError');
+    const now = await store.many<{ messageTaskId: string }>(
+      'SELECT message_task_id messageTaskId FROM income_diff_handover WHERE push_id = ? ORDER BY station_task_id',
+      [handed.pushId],
+    );
+    expect(now.map((row) => row.messageTaskId)).to.deep.equal(['77', '0']);
   });
 
   it('STA-17 no bills, no message', async () => {
