@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { stationActor } from '../../actors/station.ts';
 import { isLater, type OrderNumber } from '../../src/domain/order-number.ts';
-import { Place } from '../../src/domain/place.ts';
+import { funnelStageNumber, Place } from '../../src/domain/place.ts';
 import { acquireLeases } from '../../src/leases/lease.ts';
 import {
   type GuardWithFence,
@@ -664,6 +665,20 @@ describe('actors: station', () => {
       ]);
     });
 
+    it('STA-13 does not count a bill that was taken out of use', async () => {
+      const world = await makeWorld();
+      await push(world, [
+        bill('2026-01', { deduction_amount: '1.00' }),
+        bill('2026-02', { deduction_amount: '2.00' }),
+      ]);
+      await turn(world);
+      const [takenOut] = await billsOf(world);
+      await store.change('UPDATE fi_customer_bill_partner SET del_flag = 1 WHERE id = ?', [takenOut!.id]);
+      const later = await push(world, [bill('2026-03', { deduction_amount: '4.00' })]);
+      await turn(world);
+      expect((await handoversOf(later)).map((row) => row.deduction)).to.deep.equal(['6.00']);
+    });
+
     it('STA-13 is 0 where the computation has no entry for the station', async () => {
       const world = await makeWorld();
       const pushed = await push(world, [bill('2026-01')]);
@@ -849,6 +864,37 @@ describe('actors: station', () => {
       expect(stages.wake.kicks).to.include(`income-diff/${world.partnerOrgId}`);
     });
 
+    for (const [what, status] of [
+      ['a submit is about to use', 'RESERVED'],
+      ['a submit uses', 'ACTIVE'],
+    ] as const) {
+      it(`STA-9 DEC-4 a month that ${what} (${status}) blocks its station`, async () => {
+        const world = await makeWorld();
+        const pushed = await push(world, [bill('2026-01')]);
+        const platformStationId = world.stations[0]!.platformStationId!;
+        await makeBillLock(store, { platformStationId, month: '2026-01' }, { lock_status: status });
+        await turn(world);
+        expect(await placesByRow(store, pushed.pushId)).to.deep.equal(['STATION_FAILED']);
+        expect(await billsOf(world)).to.deep.equal([]);
+      });
+    }
+
+    it('STA-9 STA-11 DEC-19 of a versioned partner the version says whether a row will win in its locked month', async () => {
+      const world = await makeWorld(1, { versioned: 1 });
+      await push(world, [bill('2026-01', { data_version: '2', rent: '2.00' })]);
+      await turn(world);
+      await makeBillLock(store, {
+        platformStationId: world.stations[0]!.platformStationId!,
+        month: '2026-01',
+      });
+      const older = await push(world, [bill('2026-01', { data_version: '1', rent: '1.00' })]);
+      const newer = await push(world, [bill('2026-01', { data_version: '3', rent: '3.00' })]);
+      await turn(world);
+      expect(await placesByRow(store, older.pushId)).to.deep.equal(['STALE']);
+      expect(await placesByRow(store, newer.pushId)).to.deep.equal(['STATION_FAILED']);
+      expect((await billsOf(world)).map((one) => one.rent)).to.deep.equal(['2.00']);
+    });
+
     it('STA-9 DEC-19 a row that will win is blocked by its locked month', async () => {
       const world = await makeWorld();
       await push(world, [bill('2026-01', { rent: '1.00' })]);
@@ -908,6 +954,11 @@ describe('actors: station', () => {
       await turn(world);
       expect(await handoversOf(late)).to.deep.equal([]);
       expect(await statusOf(store, late.taskCodes[0]!)).to.equal('SUCCESS');
+      const rows = await store.many<{ leftAt: number; reason: string | null }>(
+        'SELECT left_at leftAt, reason FROM pushed_row_place WHERE push_id = ?',
+        [late.pushId],
+      );
+      expect(rows).to.deep.equal([{ leftAt: funnelStageNumber('committed'), reason: null }]);
     });
 
     it('STA-19 a station that had committed changes nothing when its task is run once more', async () => {
@@ -1058,6 +1109,24 @@ describe('actors: station', () => {
       ]);
       await turn(world);
       expect(await placesByRow(store, pushed.pushId)).to.deep.equal(['DIFF_PENDING']);
+    });
+
+    it('STA-3 ENG-19 a lease whose answer came so late that it may be over is no reason to begin: the station waits', async () => {
+      const world = await makeWorld();
+      const pushed = await push(world, [bill('2026-01')]);
+      const hasty = stationActor({
+        store,
+        kick: stages.wake,
+        leases: { ...stages.leases, leaseMs: 200 },
+      });
+      const slot: SlotKey = { stage: STAGE, partnerOrgId: world.partnerOrgId, slotNo: 1 };
+      // Redis answers nobody for longer than the lease.
+      await stages.leases.redis.client('PAUSE', 400);
+      await takeTurn(stages.engine, hasty, slot, { contended: false });
+      expect(await billsOf(world)).to.deep.equal([]);
+      const task = await readTask(store, pushed.taskCodes[0]!);
+      expect(task).to.include({ status: 0, retryCount: 0, crashCount: 0 });
+      expect(task.busySince).to.be.a('string');
     });
 
     it('STA-1 ENG-17 a mapping that changes between its reading and its guards makes the station wait, not write', async () => {

@@ -162,6 +162,13 @@ describe('tasks: a manual run', () => {
     expect(result.items.map((item) => item.taskCode)).to.deep.equal(['a', 'b']);
   });
 
+  it('ENG-4 of named tasks no more than the limit run, the first by id', async () => {
+    for (const code of ['a', 'b', 'c']) await makeTask(store, code, { due_in_s: 60 });
+    const result = await run({ taskCodes: ['c', 'b', 'a'], maxTaskCount: 2 });
+    expect(result.items.map((item) => item.taskCode)).to.deep.equal(['a', 'b']);
+    expect(await readTask(store, 'c')).to.include({ status: 0, manuallyDue: 0 });
+  });
+
   it('ENG-4 a stage runs its own tasks alone, whatever is named', async () => {
     await makeTask(store, 'of another stage', { stage: 'bill-snapshot' });
     expect(await run({ taskCodes: ['of another stage'] })).to.include({ selected: 0 });
