@@ -852,7 +852,7 @@ describe('actors: station', () => {
       expect((await billsOf(world)).map((one) => one.month)).to.deep.equal(['2026-02']);
     });
 
-    it('STA-17 a station that fails for good wakes the difference stage: the others may have waited for it', async () => {
+    it('STA-17 COV-2 a station that fails for good says where and why, and wakes the difference stage, which may wait for it', async () => {
       const world = await makeWorld();
       const pushed = await push(world, [bill('2026-01')]);
       await makeBillLock(store, {
@@ -862,6 +862,11 @@ describe('actors: station', () => {
       await turn(world);
       expect(await placesByRow(store, pushed.pushId)).to.deep.equal(['STATION_FAILED']);
       expect(stages.wake.kicks).to.include(`income-diff/${world.partnerOrgId}`);
+      const rows = await store.many<{ leftAt: number; reason: string | null }>(
+        'SELECT left_at leftAt, reason FROM pushed_row_place WHERE push_id = ?',
+        [pushed.pushId],
+      );
+      expect(rows).to.deep.equal([{ leftAt: funnelStageNumber('committed'), reason: 'PAYMENT_LOCKED' }]);
     });
 
     for (const [what, status] of [

@@ -76,6 +76,9 @@ describe('tasks: claiming', () => {
       running_attempt: 4,
       error_code: 'X',
       error_message: 'what went wrong',
+      slot_no: 9,
+      slot_fence: '1',
+      worker: 'worker-before',
       busy_since: '2026-01-01',
     });
     await store.change('UPDATE stage_slot SET lease_end = lease_end - INTERVAL 20 SECOND');
