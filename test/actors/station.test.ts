@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { stationActor } from '../../actors/station.ts';
 import { isLater, type OrderNumber } from '../../src/domain/order-number.ts';
 import { funnelStageNumber, Place } from '../../src/domain/place.ts';
+import { Activation } from '../../src/domain/task-status.ts';
 import { acquireLeases } from '../../src/leases/lease.ts';
 import {
   type GuardWithFence,
@@ -11,6 +12,7 @@ import {
   platformStationGuard,
 } from '../../src/store/guards.ts';
 import type { SlotKey } from '../../src/store/slots.ts';
+import { requestStop } from '../../src/store/stage-control.ts';
 import { NEW_READ_COMMITTED, type Store } from '../../src/store/transaction.ts';
 import { takeSlot } from '../../src/tasks/take-slot.ts';
 import { takeTurn } from '../../src/tasks/take-turn.ts';
@@ -1028,6 +1030,27 @@ describe('actors: station', () => {
       await turn(world);
       expect(new Set(await placesByRow(store, pushed.pushId))).to.deep.equal(new Set(['DIFF_PENDING']));
       expect(await readTask(store, pushed.taskCodes[0]!)).to.include({ status: 2, busySince: null });
+    });
+
+    it('STA-3 ENG-14 a station that waits for a lease and is asked to stop does so at once, and waits no more', async () => {
+      const world = await makeWorld();
+      const pushed = await push(world, [bill('2026-01')]);
+      const name = `partner:${world.partnerOrgId}:${world.stations[0]!.partnerStationNo}`;
+      const held = await acquireLeases(stages.leases, requestFor(name));
+      await turn(world);
+      expect((await readTask(store, pushed.taskCodes[0]!)).busySince).to.be.a('string');
+      await store.change('UPDATE fi_async_task SET next_execute_time = NOW(3) WHERE push_id = ?', [
+        pushed.pushId,
+      ]);
+      await requestStop(store, pushed.taskIds[0]!, 'somebody');
+      await turn(world);
+      expect(await readTask(store, pushed.taskCodes[0]!)).to.include({
+        status: 0,
+        activation: Activation.STOPPED,
+        retryCount: 0,
+        busySince: null,
+      });
+      await held.release();
     });
 
     for (const [what, breaks] of [

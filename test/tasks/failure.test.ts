@@ -187,9 +187,11 @@ describe('tasks: failure', () => {
   });
 
   it('ENG-13 work that ends its waiting forgets since when it waited', async () => {
-    await makeTask(store, 'waited', { busy_since: '2026-01-01' });
+    for (const code of ['waited', 'breaks']) await makeTask(store, code, { busy_since: '2026-01-01' });
+    fails('breaks', new Error('broken'));
     await turn();
     expect(await readTask(store, 'waited')).to.include({ status: 2, busySince: null });
+    expect(await readTask(store, 'breaks')).to.include({ status: 3, busySince: null });
   });
 
   it('ENG-12 ENG-13 a held guard is busy for its station alone; waits longer than the lease cost neither slot nor crash', async () => {
