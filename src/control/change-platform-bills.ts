@@ -8,6 +8,7 @@ import type { Engine } from '../tasks/engine.ts';
 import { operatorOf } from './authenticate.ts';
 import * as fields from './payment-fields.ts';
 import { readBody } from './read-body.ts';
+import { isId } from './reply-list.ts';
 import { type NamedWish, writePlatformBills } from './write-platform-bills.ts';
 
 /** Of a request; a message of the difference stage has as many. */
@@ -50,6 +51,8 @@ export const platformBillsBody = z
     }
     const first = new Map<string, string>();
     for (const { pointer, platformStationId, billYearMonth } of named(body)) {
+      // This is asked beside the checks of each field, not after them.
+      if (!isId(platformStationId)) continue;
       const key = `${BigInt(platformStationId)}/${billYearMonth}`;
       const path = pointer.slice(1).split('/');
       if (first.has(key))

@@ -454,6 +454,14 @@ describe('control: platform bills', () => {
           ['/bills/0'],
         ],
         [
+          'what is no id',
+          () => ({
+            bills: [{ ...own.bill(0, JANUARY), platformStationId: 'abc' }],
+            deletions: [{ ...own.deletion(0, JANUARY), platformStationId: '1e5' }],
+          }),
+          ['/bills/0/platformStationId', '/deletions/0/platformStationId'],
+        ],
+        [
           'a station-month twice',
           () => ({ bills: [own.bill(0, JANUARY), own.bill(0, JANUARY)] }),
           ['/bills/1'],
