@@ -55,14 +55,17 @@ class UnzippingSink implements BodySink {
   readonly #gunzip: Gunzip = createGunzip({ chunkSize: UNZIPPED_PIECE_BYTES });
   /** Ends when all is unzipped, and has the cause where anything failed. */
   readonly #unzipped: Promise<void>;
+  #giveUpWrite = (): void => {};
 
   constructor(to: BodySink) {
     this.#unzipped = unzipInto(this.#gunzip, to);
-    this.#unzipped.catch(() => {});
+    this.#unzipped.catch(() => this.#giveUpWrite());
   }
 
   async write(chunk: Buffer): Promise<void> {
     const failed = await new Promise<boolean>((resolve) => {
+      // The write in which unzipping fails is not always called back.
+      this.#giveUpWrite = () => resolve(true);
       this.#gunzip.write(chunk, (error) => resolve(error !== null && error !== undefined));
     });
     if (failed) await this.#unzipped;

@@ -243,6 +243,10 @@ describe('receiving a push', () => {
     ['a wrong check sum', () => spoilt(zip(JSON.stringify(good())), -6)],
     ['a wrong bit', () => spoilt(zip(JSON.stringify(good())), 15)],
     ['more after its end', () => Buffer.concat([zip(JSON.stringify(good())), Buffer.from('more')])],
+    [
+      'much more after its end, which comes in many pieces',
+      () => Buffer.concat([zip(JSON.stringify(good())), Buffer.alloc(99_000, 'more')]),
+    ],
   ];
   for (const [what, body] of notWhole) {
     it(`ING-10 zipped, but ${what}: 400, and nothing is stored`, async () => {
