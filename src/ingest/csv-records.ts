@@ -52,10 +52,12 @@ class CsvRecordReader {
     this.#parser.on('error', () => {});
   }
 
-  read(block: LineBlock): Promise<Problem | null> {
+  async read(block: LineBlock): Promise<Problem | null> {
     for (const end of block.ends) this.#lineFeeds.push(this.#readBytes + end - 1);
     this.#readBytes += block.bytes.length;
-    return this.#told((tell) => this.#parser.write(block.bytes, tell));
+    const fault = await this.#told((tell) => this.#parser.write(block.bytes, tell));
+    if (fault === null) this.#passBlanks(this.#parser.info.empty_lines);
+    return fault;
   }
 
   end(): Promise<Problem | null> {
@@ -82,6 +84,14 @@ class CsvRecordReader {
     this.#lineFeeds.splice(0, passedNow);
     this.#passedCount += passedNow;
     this.#blankCount = empty_lines;
+  }
+
+  /** Blank lines come before their record begins: they are passed at once, since there may be no end of them. */
+  #passBlanks(blankCount: number): void {
+    const passedNow = blankCount - this.#blankCount;
+    this.#lineFeeds.splice(0, passedNow);
+    this.#passedCount += passedNow;
+    this.#blankCount = blankCount;
   }
 
   /** The parser's own count of lines takes a CRLF inside quotes for two. */

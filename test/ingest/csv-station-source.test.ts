@@ -1,8 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import { BILL_FIELDS, STATION_FIELDS } from '../../src/domain/pushed-fields.ts';
 import { JsonNumber } from '../../src/domain/raw-value.ts';
 import { csvStations } from '../../src/ingest/csv-station-source.ts';
-import { eventsOf, problemOf } from '../support/source-events.ts';
+import { eventsOf, piecesOf, problemOf } from '../support/source-events.ts';
 
 const read = (body: string | Uint8Array, options: { pieceBytes?: number; strict?: boolean } = {}) =>
   eventsOf(csvStations, body, options);
@@ -18,6 +20,13 @@ function line(step: number, station: Record<string, unknown>, bill: Record<strin
 }
 const row = (step: number, partnerStationNo: string, billYearMonth: string, rent: string) =>
   line(step, { partnerStationNo }, { billYearMonth, rent });
+
+/** Of the heap, without garbage. */
+function usedBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
 
 describe('a CSV push as a stream', () => {
   it('ING-7 gives each line as a bill and its station, pointed at by the line’s number', async () => {
@@ -196,5 +205,29 @@ describe('a CSV push as a stream', () => {
         { limit, line: 3 },
       ]);
     }
+  });
+
+  it('ING-7 blank lines without end are not kept in memory, and lines are counted beyond them', async () => {
+    const blankCount = 4_000_000;
+    const body = Buffer.concat([
+      Buffer.from(`\n${HEADER}\n${good}\n`),
+      Buffer.alloc(blankCount, '\n'),
+      Buffer.from('"A",2026-06,1\n\n\r\nA,2026-07,1'),
+    ]);
+    const before = usedBytes();
+    let keptBytes = 0;
+    let readBytes = 0;
+    async function* watched() {
+      for await (const piece of piecesOf(body)) {
+        readBytes += piece.length;
+        if (readBytes === body.length) keptBytes = usedBytes() - before;
+        yield piece;
+      }
+    }
+    const steps: number[] = [];
+    for await (const batch of csvStations.read(watched(), true))
+      steps.push(...batch.flatMap((event) => (event.kind === 'station' ? [event.step] : [])));
+    expect(steps).to.deep.equal([3, blankCount + 4, blankCount + 7]);
+    expect(keptBytes).to.be.below(blankCount);
   });
 });
