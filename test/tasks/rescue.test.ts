@@ -94,14 +94,24 @@ describe('tasks: rescue', () => {
   });
 
   it('ENG-11 what was finished, handed back or claimed again since is left alone by a rescue', async () => {
-    await makeTasks(store, ['finished', 'elsewhere', 'stuck']);
+    await makeTasks(store, ['finished', 'elsewhere', 'before', 'after', 'stuck']);
     await makeSlots(store, 2).catch(() => undefined);
     await dieInTurn();
     await store.change("UPDATE fi_async_task SET status = 2 WHERE task_code = 'finished'");
     await store.change("UPDATE fi_async_task SET slot_no = 2 WHERE task_code = 'elsewhere'");
+    for (const [code, step] of [
+      ['before', -1],
+      ['after', 1],
+    ] as const)
+      await store.change('UPDATE fi_async_task SET slot_fence = slot_fence + ? WHERE task_code = ?', [
+        step,
+        code,
+      ]);
     await takeSlot(next.engine, slotOf());
     expect(await readTask(store, 'finished')).to.include({ status: 2, crashCount: 0 });
     expect(await readTask(store, 'elsewhere')).to.include({ status: 1, crashCount: 0, slotNo: 2 });
+    for (const code of ['before', 'after'])
+      expect(await readTask(store, code), `${code} this fence`).to.include({ status: 1, crashCount: 0 });
     expect(await readTask(store, 'stuck')).to.include({ crashCount: 1 });
   });
 
