@@ -114,6 +114,86 @@ describe('GET /api/v1/pushes/{pushId}', () => {
     expect(Object.keys(places)).to.deep.equal(Object.keys(Place));
   });
 
+  describe('of a push with a row at each place', () => {
+    /** What is at a stage's number, or short of it for good, or on its way to it. */
+    const ROAD: readonly (readonly [stage: string, ended: PlaceName[], underWay: PlaceName[]])[] = [
+      ['valid', ['INVALID'], []],
+      ['unlocked', ['LOCKED'], []],
+      ['committed', ['STATION_FAILED', 'STALE', 'CANCELLED'], ['STATION_PENDING']],
+      ['inDifference', ['SUPERSEDED', 'DIFF_FAILED'], ['DIFF_PENDING']],
+      ['paymentEnabled', ['PAYMENT_DISABLED'], []],
+      ['refreshed', ['ACCOUNT_FAILED', 'SKIPPED'], ['ACCOUNT_PENDING']],
+      ['snapshotCurrent', ['SNAPSHOT_FAILED', 'NO_SNAPSHOT'], ['SNAPSHOT_PENDING']],
+    ];
+    const names = Object.keys(Place) as PlaceName[];
+    /** Powers of two, in fen: a sum tells which rows are in it. */
+    const fenOf = (place: PlaceName) => 2 ** names.indexOf(place);
+    const shareOf = (places: readonly PlaceName[]) => ({
+      rows: places.length,
+      amount: (places.reduce((sum, place) => sum + fenOf(place), 0) / 100).toFixed(2),
+    });
+    const rows = (body: { items: object[] }) =>
+      body.items as { rent: string; place: string; leftAt: string }[];
+    let pushId: string;
+
+    before(async () => {
+      const { partnerStationNo } = await makeMapping(database.store, partner.partnerOrgId);
+      const bills = names.map((place, at) => ({
+        billYearMonth: `${2024 + Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`,
+        rent: (fenOf(place) / 100).toFixed(2),
+      }));
+      pushId = (await client.push({ stations: [{ partnerStationNo, bills }] })).body.pushId;
+      for (const [at, place] of names.entries()) {
+        const leftAt = ROAD.find(([, ended]) => ended.includes(place))?.[0] ?? null;
+        await move(pushId, at + 1, place, leftAt);
+      }
+    });
+
+    it('COV-0 COV-1 COV-2 the funnel adds up in rows and in money at every stage', async () => {
+      const { funnel } = await coverage(pushId);
+      let reached = names;
+      expect(funnel[0]).to.deep.include({ stage: 'requested', ...shareOf(reached) });
+      for (const [at, [stage, ended, underWay]] of ROAD.entries()) {
+        reached = reached.filter((place) => !ended.includes(place) && !underWay.includes(place));
+        const { dropped, ...step } = funnel[at + 1];
+        expect(step).to.deep.equal({ stage, ...shareOf(reached), pending: shareOf(underWay) });
+        const losses = ended.map((place) => ({ reason: place, ...shareOf([place]) }));
+        expect(dropped, stage).to.have.deep.members(losses);
+      }
+      expect(reached).to.deep.equal(['CURRENT']);
+    });
+
+    it('COV-6 each count is that of the list behind it, in rows and in money', async () => {
+      const { funnel, places } = await coverage(pushId);
+      for (const { place, ...share } of places) {
+        const items = rows(
+          await client.get(`/api/v1/pushes/${pushId}/bills?place=${place}`).then((a) => a.body),
+        );
+        expect(items.map((item) => item.place)).to.deep.equal([place]);
+        expect({ rows: items.length, amount: items[0]!.rent }, place).to.deep.equal(share);
+      }
+      const all = rows(await client.get(`/api/v1/pushes/${pushId}/bills`).then((a) => a.body));
+      for (const { stage, dropped } of funnel) {
+        const left = all.filter((item) => item.leftAt === stage);
+        const listed = left.map(({ place, rent }) => ({ reason: place, rows: 1, amount: rent }));
+        expect(dropped, stage).to.have.deep.members(listed);
+      }
+    });
+
+    it('COV-0 COV-2 rows alike but for their reason are told apart, and unlike rents of a reason add up', async () => {
+      const { partnerStationNo } = await makeMapping(database.store, partner.partnerOrgId);
+      const bills = ['1.00', '20.05', '0.30'].map((rent, at) => ({ billYearMonth: MONTHS[at], rent }));
+      const mixed = (await client.push({ stations: [{ partnerStationNo, bills }] })).body.pushId;
+      await move(mixed, 1, 'STATION_FAILED', 'committed', 'PAYMENT_LOCKED');
+      await move(mixed, 2, 'STATION_FAILED', 'committed', 'CRASHED');
+      await move(mixed, 3, 'STATION_FAILED', 'committed', 'CRASHED');
+      expect((await coverage(mixed)).funnel[3].dropped).to.deep.equal([
+        { reason: 'CRASHED', rows: 2, amount: '20.35' },
+        { reason: 'PAYMENT_LOCKED', rows: 1, amount: '1.00' },
+      ]);
+    });
+  });
+
   it('COV-4 is complete when nothing is under way, with exceptions if something was refused, failed or skipped', async () => {
     const pushId = await pushTo(MONTHS.slice(0, 2));
     await move(pushId, 1, 'CURRENT');

@@ -77,6 +77,12 @@ describe('the funnel', () => {
     ]);
   });
 
+  it('COV-1 a row that goes on again counts by its place, whatever it was left at before', () => {
+    const funnel = funnelOf([group('SNAPSHOT_PENDING', { leftAt: 3 })]);
+    expect(funnel.map((step) => step.rows)).to.deep.equal([1, 1, 1, 1, 1, 1, 1, 0]);
+    expect(funnel[7]?.pending.rows).to.equal(1);
+  });
+
   const anyGroup = fc
     .tuple(fc.constantFrom(...whereabouts), fc.nat({ max: 1000 }), fc.nat({ max: 10 ** 9 }))
     .map(([[place, leftAt], rows, cents]) =>
@@ -119,6 +125,27 @@ describe('the state of a push', () => {
       group(end),
     );
     expect(stateOf(ends)).to.equal('COMPLETE');
+  });
+
+  it('COV-4 DEC-21 what was refused, failed, skipped or cancelled is an exception, and every pending place is under way', () => {
+    const of = (state: string) =>
+      (Object.keys(Place) as PlaceName[]).filter((place) => stateOf([group(place)]) === state);
+    expect(of('COMPLETE_WITH_EXCEPTIONS')).to.have.members([
+      'INVALID',
+      'LOCKED',
+      'STATION_FAILED',
+      'DIFF_FAILED',
+      'ACCOUNT_FAILED',
+      'SKIPPED',
+      'SNAPSHOT_FAILED',
+      'CANCELLED',
+    ]);
+    expect(of('IN_PROGRESS')).to.have.members([
+      'STATION_PENDING',
+      'DIFF_PENDING',
+      'ACCOUNT_PENDING',
+      'SNAPSHOT_PENDING',
+    ]);
   });
 
   it('COV-4 what is under way comes before what failed; an empty push is complete', () => {
