@@ -106,6 +106,41 @@ describe('GET /api/v1/completeness', () => {
     expect((await ask()).received).to.deep.equal({ stations: 1, amount: '123.45' });
   });
 
+  it('COV-5 ING-1 what another partner sent for a station of the same number, written or not, counts for that partner only', async () => {
+    const other = await makePartner(database.store);
+    for (const no of ['A', 'B']) {
+      await map(no);
+      await makeMapping(database.store, other.partnerOrgId, { partner_station_no: no });
+    }
+    await api.as(other).push({ stations: [stationOf('A', ['2026-05'])] });
+    const account = await insertNumberedRow(database.store, 'fi_customer_account_partner', {
+      partner_org_id: other.partnerOrgId,
+      partner_station_no: 'B',
+      push_id: '1',
+      accept_no: 1,
+    });
+    await insertRow(database.store, 'fi_customer_bill_partner', {
+      customer_account_id: account,
+      partner_org_id: other.partnerOrgId,
+      bill_year_month: '2026-05',
+      rent: '123.45',
+      push_id: '1',
+      push_row_no: 1,
+      accept_no: 1,
+      content_hash: 'x'.repeat(64),
+      last_push_time: '2026-01-01',
+    });
+    expect(await ask()).to.deep.include({ expected: { stations: 2 }, missing: { stations: 2 } });
+    const theirs = await api.as(other).get('/api/v1/completeness?month=2026-05');
+    expect(theirs.body.received).to.deep.equal({ stations: 2, amount: '223.45' });
+  });
+
+  it('COV-5 a bill of 0.00 was sent, too', async () => {
+    await map('A');
+    await client.push({ stations: [stationOf('A', ['2026-05'], { rent: '0.00' })] });
+    expect(await ask()).to.deep.include({ received: { stations: 1, amount: '0.00' }, items: [] });
+  });
+
   it('COV-6 the counts and the lists behind them agree, over pages', async () => {
     for (let at = 0; at < 9; at++) await map(`N${at}`);
     await client.push({ stations: ['N1', 'N4', 'N7'].map((no) => stationOf(no, ['2026-05'])) });

@@ -159,6 +159,13 @@ describe('GET /api/v1/pushes/{pushId}/bills', () => {
         error_message: `${outcome} it`,
       });
     }
+    // The task goes on with its next account, which is not this row's.
+    await insertRow(database.store, 'account_refresh_outcome', {
+      task_id: account,
+      platform_station_id: (await makeMapping(database.store, partner.partnerOrgId)).platformStationId,
+      running_attempt: 1,
+      outcome: 'REFRESHED',
+    });
     const bill = await insertNumberedRow(database.store, 'fi_customer_bill_partner', {
       customer_account_id: 1,
       partner_org_id: partner.partnerOrgId,
