@@ -54,6 +54,27 @@ describe('the identity of a push', () => {
     expect(api.kicks).to.have.length(1);
   });
 
+  it('ING-2 ING-3 a repeat of mixed refusals has dense receipts in request order, not in that of the rows', async () => {
+    const months = ['2026-05', '2026-03', '2026-05', '2026-13', '2026-01'];
+    const [station] = body.stations as { partnerStationNo: string }[];
+    const mixed = { stations: [stationOf('zzz', ['2026-02']), stationOf(station!.partnerStationNo, months)] };
+    const first = await client.push(mixed, { identity: 'mixed' });
+    const second = await client.push(mixed, { identity: 'mixed' });
+    const told = second.body.receipts.map((one: { index: number; reason: string }) => [
+      one.index,
+      one.reason,
+    ]);
+    expect(told).to.deep.equal([
+      [0, 'UNKNOWN_STATION'],
+      [1, null],
+      [2, null],
+      [3, 'DUPLICATE_IN_PUSH'],
+      [4, 'INVALID_FIELD'],
+      [5, null],
+    ]);
+    expect(second.body).to.deep.equal({ ...first.body, code: 'IDEMPOTENCY' });
+  });
+
   it('ING-2 a repeat is answered as the first was, whatever has changed since', async () => {
     const first = await client.push(body, { identity: 'one' });
     await makeBillLock(database.store, { platformStationId, month: '2026-05' });
@@ -181,9 +202,21 @@ describe('the identity of a push', () => {
       const third = await client.push({ ...body, totalCount: 3 }, { identity: 'one' });
       expect(third.body.code).to.equal('PARTIALLY_ACCEPTED');
       expect([await countOf('push_identity'), await countOf('partner_push')]).to.deep.equal([1, 3]);
-      expect((await client.push({ ...body, totalCount: 3 }, { identity: 'one' })).body.pushId).to.equal(
-        third.body.pushId,
+      const times = await database.store.one<Record<string, string>>(
+        `SELECT kept.accepted_at keptAt, push.accepted_at acceptedAt, kept.expires_at keptUntil
+           FROM push_identity kept JOIN partner_push push ON push.push_id = ?
+          WHERE kept.partner_org_id = ? AND kept.push_id = push.push_id`,
+        [third.body.pushId, partner.partnerOrgId],
       );
+      expect(times.keptAt, 'counted from the acceptance that replaced it').to.equal(times.acceptedAt);
+      expect(`${times.keptUntil!.replace(' ', 'T')}Z`).to.equal(third.body.expiresAt);
+      expect(Number((await expiry()).days)).to.equal(90);
+      const again = await client.push({ ...body, totalCount: 3 }, { identity: 'one' });
+      expect([again.status, again.body.code, again.body.pushId]).to.deep.equal([
+        202,
+        'IDEMPOTENCY',
+        third.body.pushId,
+      ]);
     });
   });
 
