@@ -318,6 +318,13 @@ describe('the formats of a push', () => {
       expect((await send(CSV, bodyIn(CSV, stations()), { identity })).body.code).to.equal('IDENTITY_REUSED');
     });
 
+    it('ING-2 an amount that was not there before is other content, too', async () => {
+      const identity = 'total-amount';
+      await client.push({ stations: stations() }, { identity });
+      const second = await client.push({ stations: stations(), totalAmount: '100.10' }, { identity });
+      expect([second.status, second.body.code]).to.deep.equal([422, 'IDENTITY_REUSED']);
+    });
+
     for (const query of [
       'totalCount=',
       'totalCount=-1',
