@@ -189,6 +189,13 @@ describe('POST /api/v1/pushes', () => {
       });
     });
 
+    it('ING-3 DEC-16 what is wrong with a station entry is told before what is wrong with its bills', async () => {
+      const entry = stationOf(await station(), ['2026-05'], { rent: '-1' });
+      const told = async (body: object) => (await client.push({ stations: [body] })).body.receipts[0].pointer;
+      expect(await told({ ...entry, colour: 'red' })).to.equal('/stations/0/colour');
+      expect(await told(entry)).to.equal('/stations/0/bills/0/rent');
+    });
+
     it('ING-5 no row accepted: 422 REJECTED with receipts, nothing is stored, the identity stays free', async () => {
       const body = { stations: [stationOf('nowhere', ['2026-05', '2026-06'])] };
       const answer = await client.push(body, { identity: 'again' });
