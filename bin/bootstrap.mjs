@@ -10,6 +10,7 @@ const STEPS = {
   bench: ['src/cli/main.ts', 'bench'],
   cli: ['src/cli/main.ts'],
   test: ['bin/run-tests.mjs'],
+  'test-full': ['bin/run-tests.mjs', '--full'],
 };
 
 // Under npm our parent is npm, or the shell it uses. Started otherwise, a parent may well leave first.

@@ -2,6 +2,9 @@
 //
 // Arguments go to mocha, and then the checks before it are left out: `npm test -- --grep ENG-9` is for working
 // on one thing. Without arguments everything runs.
+//
+// With `--full` (`npm run test:full`) it is what takes too long for that: the tests that have a size, at their full size.
+// What they measured is written to docs/test-full.md.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,8 +21,30 @@ const CHECKS = [
 const TESTS = { heading: 'Tests', script: 'mocha' };
 /** Not in .mocharc.json: mocha would add it to the files that are named, instead of leaving it out. */
 const ALL_TESTS = 'test/**/*.test.ts';
+const FULL = '--full';
+const FULL_TESTS = [
+  'test/fairness/*.test.ts',
+  'test/faults/*.test.ts',
+  'test/ingest/formats.property.test.ts',
+  'test/ingest/large-push.test.ts',
+  'test/tasks/state-machine.test.ts',
+  'test/chain/any-order.test.ts',
+];
+const FULL_REPORT = 'docs/test-full.md';
 
-async function main(mochaArgs) {
+async function main(args) {
+  if (args[0] === FULL) return runFull(args.slice(1));
+  return runAll(args);
+}
+
+function runFull(mochaArgs) {
+  process.env.ROOFTALLY_TEST_FULL = '1';
+  // A part of it is not its result.
+  if (mochaArgs.length === 0) process.env.ROOFTALLY_TEST_REPORT = FULL_REPORT;
+  return runAll([...FULL_TESTS, ...mochaArgs]);
+}
+
+async function runAll(mochaArgs) {
   const scripts = JSON.parse(readFileSync(join(PROJECT_FOLDER, 'package.json'), 'utf8')).scripts;
   const steps = mochaArgs.length > 0 ? [TESTS] : [...CHECKS, TESTS];
   for (const { heading, script } of steps) {

@@ -2,6 +2,8 @@
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { Place } from '../../src/domain/place.ts';
+import { noteFigure } from '../support/figures.ts';
+import { sizeOf } from '../support/full-run.ts';
 import { makeRoofs } from '../support/roofs.ts';
 import {
   assertConserved,
@@ -14,14 +16,14 @@ import {
 } from '../support/rooftally.ts';
 import { killOneWhileRunning, startWorkerProcess, type WorkerProcess } from '../support/worker-process.ts';
 
-const ROUNDS = 10;
+const ROUNDS = sizeOf({ short: 10, full: 30 });
 const STATIONS = 400;
 const MONTHS = ['2026-01', '2026-02', '2026-03'];
 const ROWS = STATIONS * MONTHS.length;
 const UNDER_WAY = [Place.STATION_PENDING, Place.DIFF_PENDING, Place.ACCOUNT_PENDING, Place.SNAPSHOT_PENDING];
 
 describe('kill -9 and FLUSHALL in the middle of a push', function () {
-  this.timeout(300_000);
+  this.timeout(ROUNDS * 30_000);
   let system: TestSystem;
   let redis: Redis;
   let workers: WorkerProcess[] = [];
@@ -52,7 +54,7 @@ describe('kill -9 and FLUSHALL in the middle of a push', function () {
       return ended >= share ? ended : null;
     });
 
-  it('ENG-6 ENG-7 ENG-11 ten rounds: each push completes, every row CURRENT, every place as the facts say', async () => {
+  it('ENG-6 ENG-7 ENG-11 round after round: each push completes, every row CURRENT, every place as the facts say', async () => {
     const roofs = await makeRoofs(system.store, { stations: STATIONS, months: MONTHS });
     workers = [await start('worker-a'), await start('worker-b')];
     for (let round = 1; round <= ROUNDS; round++) {
@@ -79,6 +81,7 @@ describe('kill -9 and FLUSHALL in the middle of a push', function () {
       expect(await placesOf(system.store, pushId)).to.deep.equal({ CURRENT: ROWS });
       await assertConserved(system.store);
     }
+    noteFigure('rounds of kill -9 and FLUSHALL, each push complete', `${ROUNDS} of ${ROWS} rows`);
     const twice = await system.store.many(
       `SELECT task_id, platform_station_id, COUNT(*) n FROM account_refresh_outcome WHERE outcome = 'REFRESHED'
         GROUP BY task_id, platform_station_id HAVING n > 1`,

@@ -143,7 +143,11 @@ describe('a push in any format', () => {
           (one) => (one as { receipt: string }).receipt === 'ACCEPTED',
         ).length;
       }),
-      propertyOptions({ short: 120, full: 3_000 }, { short: 4_000, full: 120_000 }),
+      propertyOptions(
+        'pushes in three formats, against each other',
+        { short: 120, full: 3_000 },
+        { short: 4_000, full: 120_000 },
+      ),
     );
     expect(acceptedCount, 'accepted rows that were compared').to.be.within(1, rowCount - 1);
   });

@@ -6,6 +6,7 @@
 import type { Runner } from 'mocha';
 import { type Stack, startStack } from '../../src/stack/embedded-stack.ts';
 import type { DatabaseFlavour } from '../../src/stack/programs.ts';
+import { tellFigures } from './figures.ts';
 import { complainIfStillOpen } from './still-open.ts';
 
 let running: Stack | null = null;
@@ -44,10 +45,11 @@ export async function mochaGlobalSetup(): Promise<void> {
 }
 
 export async function mochaGlobalTeardown(this: Runner): Promise<void> {
-  const { passes = 0, failures = 0 } = this.stats ?? {};
+  const { passes = 0, failures = 0, start } = this.stats ?? {};
   const ranOn = running ? describe(running) : 'nothing';
   await running?.stop();
   running = null;
+  tellFigures({ passes, failures, durationMs: Date.now() - Number(start), servers: ranOn });
   console.log(`Tests ran on ${ranOn}`);
   console.log(`${passes} passed, ${failures} failed`);
   complainIfStillOpen();

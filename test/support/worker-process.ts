@@ -6,7 +6,7 @@ import type { TestSystem } from './rooftally.ts';
 import { until } from './rooftally.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const START_DEADLINE_MS = 30_000;
+const START_DEADLINE_MS = 90_000;
 
 export interface WorkerProcess {
   readonly name: string;
