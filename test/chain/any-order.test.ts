@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { ChainModel, MONTHS, type PartnerPlan, type RowPlan, STATIONS } from '../support/chain-model.ts';
 import { CHAIN, ChainWorld } from '../support/chain-world.ts';
 import { type PartnerApi, startPartnerApi } from '../support/partner-api.ts';
-import { propertyOptions } from '../support/properties.ts';
+import { assertProperty } from '../support/properties.ts';
 import { assertConserved } from '../support/rooftally.ts';
 import { openStages, type Stages } from '../support/stages.ts';
 
@@ -141,24 +141,21 @@ describe('the chain: any order of events', function () {
   });
 
   it('STA-1 STA-11 STA-16 DIF-5 DIF-7 ACC-8 COV-2 ENG-11 ENG-15 leaves bills, ledger, payables, totals and places as the model has them', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(plan, { minLength: PARTNERS, maxLength: PARTNERS }),
-        fc.array(happening, { minLength: 3, maxLength: 24, size: 'max' }),
-        async (plans, happenings) => {
-          for (const name of tables) await stages.store.change(`DELETE FROM ${name}`);
-          const world = await new ChainWorld(stages, api, new ChainModel(plans)).make();
-          let kills = 0;
-          for (const one of happenings) if (!one.isKill || ++kills <= KILLS_MAX) await one.run(world);
-          await world.settle();
-          await world.compare();
-          await assertConserved(stages.store);
-        },
-      ),
-      {
-        ...propertyOptions('pushes, deaths, locks and verdicts, against the model', RUNS, LIMIT_MS),
-        // Long stories from the first on.
-        unbiased: true,
+    await assertProperty(
+      'pushes, deaths, locks and verdicts, against the model',
+      { runs: RUNS, limitMs: LIMIT_MS, unbiased: true },
+      fc.record({
+        plans: fc.array(plan, { minLength: PARTNERS, maxLength: PARTNERS }),
+        happenings: fc.array(happening, { minLength: 3, maxLength: 24, size: 'max' }),
+      }),
+      async ({ plans, happenings }) => {
+        for (const name of tables) await stages.store.change(`DELETE FROM ${name}`);
+        const world = await new ChainWorld(stages, api, new ChainModel(plans)).make();
+        let kills = 0;
+        for (const one of happenings) if (!one.isKill || ++kills <= KILLS_MAX) await one.run(world);
+        await world.settle();
+        await world.compare();
+        await assertConserved(stages.store);
       },
     );
   });

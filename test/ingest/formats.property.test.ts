@@ -13,7 +13,7 @@ import { SpoolFile } from '../../src/ingest/spool-file.ts';
 import type { StationSource } from '../../src/ingest/station-source.ts';
 import { Verdicts } from '../../src/ingest/verdicts.ts';
 import { LIMITS } from '../support/partner-api.ts';
-import { propertyOptions } from '../support/properties.ts';
+import { assertProperty } from '../support/properties.ts';
 import { COLUMNS, csvCell, type StationToSend } from '../support/push-formats.ts';
 import { piecesOf } from '../support/source-events.ts';
 
@@ -133,8 +133,11 @@ describe('a push in any format', () => {
     const pushes = fc.array(station, { maxLength: 5 });
     let rowCount = 0;
     let acceptedCount = 0;
-    await fc.assert(
-      fc.asyncProperty(pushes, manner, manner, manner, async (stations, inJson, inNdjson, inCsv) => {
+    await assertProperty(
+      'pushes in three formats, against each other',
+      { runs: { short: 120, full: 3_000 }, limitMs: { short: 4_000, full: 120_000 } },
+      fc.record({ stations: pushes, inJson: manner, inNdjson: manner, inCsv: manner }),
+      async ({ stations, inJson, inNdjson, inCsv }) => {
         const json = await readAs(jsonStations, jsonText(stations, inJson), inJson);
         expect(await readAs(ndjsonStations, ndjsonText(stations, inNdjson), inNdjson)).to.deep.equal(json);
         expect(await readAs(csvStations, csvText(stations, inCsv), inCsv)).to.deep.equal(json);
@@ -142,12 +145,7 @@ describe('a push in any format', () => {
         acceptedCount += json.receipts.filter(
           (one) => (one as { receipt: string }).receipt === 'ACCEPTED',
         ).length;
-      }),
-      propertyOptions(
-        'pushes in three formats, against each other',
-        { short: 120, full: 3_000 },
-        { short: 4_000, full: 120_000 },
-      ),
+      },
     );
     expect(acceptedCount, 'accepted rows that were compared').to.be.within(1, rowCount - 1);
   });

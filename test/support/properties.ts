@@ -6,22 +6,47 @@ import fc, { type Parameters } from 'fast-check';
 import { noteFigure } from './figures.ts';
 import { sizeOf } from './full-run.ts';
 
-/** @param what is tried, for people; @param limitMs no case is begun after it; so a busy machine tries fewer, and the run stays short */
-export function propertyOptions<T>(
+export interface PropertySize {
+  readonly runs: { readonly short: number; readonly full: number };
+  /**
+   * No case is begun after it; so a busy machine tries fewer, and the run stays short. A case under way is never cut off,
+   * as fast-check's own limit does: it would go on in a database that the test has dropped.
+   */
+  readonly limitMs: { readonly short: number; readonly full: number };
+  /** Long cases from the first on, where the short ones are too simple to find anything. */
+  readonly unbiased?: boolean;
+}
+
+/** @param what is tried, for people @throws Error that tells seed, path and the smallest counterexample */
+export async function assertProperty<T>(
   what: string,
-  runs: { readonly short: number; readonly full: number },
-  limitMs: { readonly short: number; readonly full: number },
-): Parameters<T> {
-  const seed = process.env.ROOFTALLY_TEST_SEED;
-  const path = process.env.ROOFTALLY_TEST_PATH;
+  size: PropertySize,
+  cases: fc.Arbitrary<T>,
+  holdsFor: (one: T) => Promise<void>,
+): Promise<void> {
+  const endMs = performance.now() + sizeOf(size.limitMs);
+  let tried = 0;
+  let failed = false;
+  const property = fc.asyncProperty(cases, async (one) => {
+    // What shrinks a failure is still tried.
+    if (!failed && performance.now() > endMs) return;
+    tried++;
+    try {
+      await holdsFor(one);
+    } catch (error) {
+      failed = true;
+      throw error;
+    }
+  });
+  const run = await fc.check(property, { numRuns: sizeOf(size.runs), ...parametersOf<T>(size) });
+  noteFigure(what, `${tried} cases from seed ${run.seed}`);
+  if (run.failed) throw new Error((await fc.asyncDefaultReportMessage(run)) ?? what);
+}
+
+function parametersOf<T>({ unbiased }: PropertySize): Parameters<[T]> {
+  const { ROOFTALLY_TEST_SEED: seed, ROOFTALLY_TEST_PATH: path } = process.env;
   return {
-    numRuns: sizeOf(runs),
-    interruptAfterTimeLimit: sizeOf(limitMs),
-    markInterruptAsFailure: false,
-    asyncReporter: async (run) => {
-      noteFigure(what, `${run.numRuns} cases from seed ${run.seed}`);
-      if (run.failed) throw new Error(await fc.asyncDefaultReportMessage(run));
-    },
+    unbiased: unbiased === true,
     ...(seed === undefined || seed === '' ? {} : { seed: Number(seed) }),
     ...(path === undefined || path === '' ? {} : { path }),
   };

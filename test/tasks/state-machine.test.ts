@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import type { TestStore } from '../support/database.ts';
 import { makeEngine, makeSlots, openToyStore } from '../support/engine.ts';
-import { propertyOptions } from '../support/properties.ts';
+import { assertProperty } from '../support/properties.ts';
 import { TaskModel } from '../support/task-model.ts';
 import { taskSteps } from '../support/task-steps.ts';
 
@@ -28,15 +28,11 @@ describe('tasks: any order of events', function () {
   }
 
   it('ENG-1 ENG-3 ENG-4 ENG-8 ENG-9 ENG-10 ENG-11 ENG-13 ENG-14 leaves tasks, slots, effects and halts as the model has them', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.commands(taskSteps, { maxCommands: STEPS_MAX, size: 'max' }), async (steps) => {
-        await fc.asyncModelRun(begin, steps);
-      }),
-      {
-        ...propertyOptions('events in the life of tasks, against the model', RUNS, LIMIT_MS),
-        // Long stories from the first on.
-        unbiased: true,
-      },
+    await assertProperty(
+      'events in the life of tasks, against the model',
+      { runs: RUNS, limitMs: LIMIT_MS, unbiased: true },
+      fc.commands(taskSteps, { maxCommands: STEPS_MAX, size: 'max' }),
+      (steps) => fc.asyncModelRun(begin, steps),
     );
   });
 });
