@@ -5,6 +5,7 @@
 import { expect } from 'chai';
 import { findFreePort } from '../../src/stack/ports.ts';
 import { listDifferenceVersions, workOf } from '../support/effects.ts';
+import { KILLABLE, untilKilledAt } from '../support/killed-process.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import {
   assertConserved,
@@ -15,9 +16,8 @@ import {
   until,
   untilDone,
 } from '../support/rooftally.ts';
-import { type ServeOptions, spawnServe, startWorkerProcess } from '../support/worker-process.ts';
+import { spawnServe, startWorkerProcess } from '../support/worker-process.ts';
 
-const KILL_POINT = new URL('../support/kill-point.ts', import.meta.url).href;
 const MONTHS = ['2026-01', '2026-02'];
 const STATIONS = 3;
 const ROWS = STATIONS * MONTHS.length;
@@ -48,30 +48,6 @@ const WORKER_POINTS = [
 interface Pushed {
   readonly roofs: Roofs;
   readonly pushId: string;
-}
-
-/** Starts a process that ends itself with SIGKILL at that point, and waits until it has. */
-async function untilKilledAt(
-  system: TestSystem,
-  point: string,
-  options: Pick<ServeOptions, 'role' | 'environment'> = {},
-): Promise<void> {
-  const { child, exited } = spawnServe(system, `killed at ${point}`, {
-    ...options,
-    environment: { TEST_KILL_POINT: point, ...options.environment },
-    nodeOptions: ['--import', KILL_POINT],
-  });
-  let gone = false;
-  void exited.then(() => {
-    gone = true;
-  });
-  try {
-    await until(`a process to die at "${point}"`, DEATH_DEADLINE_MS, async () => (gone ? true : null));
-    expect(child.signalCode, point).to.equal('SIGKILL');
-  } finally {
-    child.kill('SIGKILL');
-    await exited;
-  }
 }
 
 async function accept(system: TestSystem): Promise<Pushed> {
@@ -156,7 +132,7 @@ describe('kill -9 between two commits', function () {
           const { child, exited } = spawnServe(system, 'doomed', {
             role: 'api',
             environment: { TEST_KILL_POINT: point, ROOFTALLY_PORT: port },
-            nodeOptions: ['--import', KILL_POINT],
+            nodeOptions: KILLABLE,
           });
           try {
             const url = `http://127.0.0.1:${port}`;

@@ -8,6 +8,7 @@ import type { Stack } from '../../src/stack/embedded-stack.ts';
 import { lockGuards, platformStationGuard } from '../../src/store/guards.ts';
 import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
 import { listDifferenceVersions, type PushedRoofs, workOf } from '../support/effects.ts';
+import { KILLABLE } from '../support/killed-process.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import {
   assertConserved,
@@ -148,7 +149,7 @@ describe('outages in the middle of a push', function () {
           TEST_KILL_SIGNAL: 'SIGSTOP',
           ROOFTALLY_ACTOR_CONCURRENCY: '2',
         },
-        nodeOptions: ['--import', new URL('../support/kill-point.ts', import.meta.url).href],
+        nodeOptions: KILLABLE,
       });
       try {
         // The others begin when it stands still, so that it has something in hand.

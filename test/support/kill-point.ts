@@ -1,6 +1,6 @@
 /**
  * Loaded into a real process before its program (`node --import`): ends it with SIGKILL, or freezes it with SIGSTOP, when
- * it first comes to one named point between two commits, and tells which points it came by. A point is the function that began a transaction, the stage whose slot the
+ * it comes to one named point between two commits, and tells which points it came by. A point is the function that began a transaction, the stage whose slot the
  * transaction named, and whether its commit is still to come or was just made (before anything that follows a commit).
  *
  * The program itself has no switch for this and does not know of it.
@@ -12,7 +12,9 @@ import { Store, type Transaction, type TransactionOptions } from '../../src/stor
 
 const killAt = process.env.TEST_KILL_POINT ?? '';
 const signal = process.env.TEST_KILL_SIGNAL === 'SIGSTOP' ? 'SIGSTOP' : 'SIGKILL';
-let isReached = false;
+/** At which of the times that it comes there. */
+const time = Number(process.env.TEST_KILL_TIME ?? '1');
+let times = 0;
 const pointsFile = process.env.TEST_POINTS_FILE ?? '';
 
 const stageOf = new WeakMap<object, string>();
@@ -38,9 +40,7 @@ Store.prototype.transaction = function <T>(
   const reach = (tx: object, moment: string) => {
     const point = [caller, stageOf.get(tx), moment].filter((part) => part !== undefined).join(' ');
     if (pointsFile !== '') appendFileSync(pointsFile, `${point}\n`);
-    if (point !== killAt || isReached) return;
-    isReached = true;
-    process.kill(process.pid, signal);
+    if (point === killAt && ++times === time) process.kill(process.pid, signal);
   };
   return runTransaction.call(this, options, async (tx) => {
     // The first of what follows the commit: no kick has left yet.
