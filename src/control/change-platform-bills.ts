@@ -7,9 +7,10 @@ import { traceIdOf } from '../http/trace.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { operatorOf } from './authenticate.ts';
 import * as fields from './payment-fields.ts';
+import type { NamedWish } from './platform-world.ts';
 import { readBody } from './read-body.ts';
 import { isId } from './reply-list.ts';
-import { type NamedWish, writePlatformBills } from './write-platform-bills.ts';
+import { writePlatformBills } from './write-platform-bills.ts';
 
 /** Of a request; a message of the difference stage has as many. */
 const BILLS_MAX = 500;

@@ -46,11 +46,6 @@ export function reviseKey(paymentOrderId: string): string {
   return `REVISE:${paymentOrderId}`;
 }
 
-/** PAY-3: what is unique among live locks; partners that share a station exclude each other there (DEC-12). */
-export function liveLockKey(platformStationId: string, billYearMonth: string): string {
-  return `${platformStationId}:${billYearMonth}`;
-}
-
 /** A session that may still be filled, or submitted again. */
 export function takesSelection(status: SessionStatus): boolean {
   return status === 'SELECTING' || status === 'SUBMIT_FAILED';

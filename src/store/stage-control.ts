@@ -16,11 +16,6 @@ export async function setStagePaused(
   );
 }
 
-export async function listPausedStages(sql: Sql): Promise<StageName[]> {
-  const rows = await sql.many<{ stage: StageName }>('SELECT stage FROM stage_control WHERE paused = 1');
-  return rows.map((row) => row.stage);
-}
-
 /** Asked for twice is asked for once. */
 export async function requestStop(sql: Sql, taskId: string, actor: string): Promise<void> {
   await sql.change(
