@@ -12,8 +12,8 @@ import { takeTurn } from '../../src/tasks/take-turn.ts';
 import {
   type Amounts,
   type ChainModel,
-  keyOf,
   MONTHS,
+  type ModelBill,
   type PartnerPlan,
   platformOf,
   type RowPlan,
@@ -269,10 +269,14 @@ export class ChainWorld {
     );
   }
 
-  /** A verdict on the bill as it stands; refused where the ledger does not speak of it yet. */
-  async verify(partner: number, station: number, month: number, verified: boolean): Promise<void> {
-    const bill = this.model.bills.get(keyOf({ partner, station, month }));
-    if (bill === undefined) return;
+  /** Verdicts on all bills as they stand but every so-manieth; refused where the ledger does not speak of them yet. */
+  async verify(but: number, verified: boolean): Promise<void> {
+    for (const [at, bill] of [...this.model.bills.values()].entries())
+      if (at % but !== but - 1) await this.#verifyOne(bill, verified);
+  }
+
+  async #verifyOne(bill: ModelBill, verified: boolean): Promise<void> {
+    const { partner, station, month } = bill.row;
     const verdict = verified ? 'VERIFIED' : 'UNQUALIFIED';
     const { partnerBillId, acceptNo } = await this.#billOf(partner, station, month);
     const wish = { partnerBillId, acceptNo, partnerQueryStatus: verdict, reason: 'looked at' } as const;
