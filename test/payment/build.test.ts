@@ -180,15 +180,21 @@ describe('payment: build', () => {
       const again = await ask(world, `/payment-sessions/${submit.sessionId}/submit`);
       expect(again.paymentOrderId).to.equal(submit.orderId);
       await world.settle(roofs.partnerOrgId);
-      const versions = await world.store.many(
-        `SELECT target_data_version number, submit_attempt attempt, version_build_status status
+      const versions = await world.store.many<{ token: string }>(
+        `SELECT target_data_version number, submit_attempt attempt, version_build_status status, submit_token token
            FROM fi_resident_income_payment_order_version WHERE payment_order_id = ? ORDER BY id`,
         [submit.orderId],
       );
-      expect(versions).to.deep.equal([
+      expect(versions.map(({ token, ...version }) => version)).to.deep.equal([
         { number: '1', attempt: 1, status: 'BUILD_FAILED' },
         { number: '2', attempt: 2, status: 'PUBLISHED' },
       ]);
+      expect(versions[0]!.token, 'each submit has a token of its own').not.to.equal(versions[1]!.token);
+      const session = await world.store.one(
+        'SELECT failure_phase phase, failure_reason reason FROM selection_session WHERE id = ?',
+        [submit.sessionId],
+      );
+      expect(session, 'the earlier failure is over').to.deep.equal({ phase: null, reason: null });
     });
   });
 

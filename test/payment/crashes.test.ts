@@ -6,21 +6,22 @@ import { expect } from 'chai';
 import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
 import { endLease } from '../support/engine.ts';
 import {
+  ask,
   locksOf,
   makePaidRoofs,
   type OpenSubmit,
   openPayments,
+  openSession,
   type PaidRoofs,
   type Payments,
   stateOf,
   submitAll,
 } from '../support/payments.ts';
 import { type Claimed, claim } from '../support/stages.ts';
+import { assertVerified } from '../support/verify.ts';
 
 /** Two batches, the end of the build, publish, two batches of activation and its end, the audit's plan. */
 const STEPS_OF_A_SUBMIT = 8;
-
-import { assertVerified } from '../support/verify.ts';
 
 describe('payment: crashes', () => {
   let world: Payments;
@@ -68,6 +69,37 @@ describe('payment: crashes', () => {
     );
     expect([bills, plans, processed].map(Number)).to.deep.equal([2, 1, 8]);
   }
+
+  it('PAY-2 a submit whose last write fails has not begun: no order, version, batch or task, and the session is as it was', async () => {
+    const roofs = await makePaidRoofs(world);
+    const session = await openSession(world, roofs);
+    await ask(world, `/payment-sessions/${session.id}/bills`);
+    const tables = ['order', 'order_version'].map((name) => `fi_resident_income_payment_${name}`);
+    const countAll = async () => {
+      const counts: Record<string, number> = {};
+      for (const table of [...tables, 'selection_submit_batch', 'fi_async_task']) {
+        const { n } = await world.store.one<{ n: string }>(`SELECT COUNT(*) n FROM ${table}`);
+        counts[table] = Number(n);
+      }
+      return counts;
+    };
+    const readSession = () => world.store.one('SELECT * FROM selection_session WHERE id = ?', [session.id]);
+    const before = [await countAll(), await readSession()];
+    await world.store.change(
+      `CREATE TRIGGER refuse_submit BEFORE INSERT ON operation_audit FOR EACH ROW
+       BEGIN IF NEW.action = 'PAYMENT_SESSION_SUBMIT' THEN
+         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no audit today'; END IF; END`,
+    );
+    try {
+      const answer = await world.plane.ask('POST', `/payment-sessions/${session.id}/submit`, {});
+      expect(answer.status).to.equal(500);
+    } finally {
+      await world.store.change('DROP TRIGGER refuse_submit');
+    }
+    expect([await countAll(), await readSession()]).to.deep.equal(before);
+    await ask(world, `/payment-sessions/${session.id}/submit`);
+    await world.settle(roofs.partnerOrgId);
+  });
 
   for (let done = 0; done < STEPS_OF_A_SUBMIT; done++)
     it(`PAY-2 PAY-5 ENG-11 after ${done} commits, with the next one under way`, async () => {

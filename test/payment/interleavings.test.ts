@@ -105,6 +105,26 @@ describe('payment: two at once', () => {
     return waiting;
   }
 
+  for (const [what, column] of [
+    ['token', "submit_token = 'another'"],
+    ['attempt', 'submit_attempt = submit_attempt + 1'],
+  ] as const)
+    it(`PAY-3 PAY-4 a build whose version carries another ${what} by now reserves nothing`, async () => {
+      await world.store.changeExactly(
+        1,
+        'another submit of the version',
+        `UPDATE fi_resident_income_payment_order_version SET ${column} WHERE id = ?`,
+        [submit.versionId],
+      );
+      await world.settle(roofs.partnerOrgId);
+      const { status, errorCode } = await readTask(world.store, `RIPPS:${submit.versionId}:BUILD`);
+      expect([status, errorCode]).to.deep.equal([4, 'SUBMIT_GIVEN_UP']);
+      expect(await locksOf(world.store, submit.orderId)).to.deep.equal([]);
+      // The version itself is still under way: it is given up, as an operator would.
+      await cancel();
+      await world.settle(roofs.partnerOrgId);
+    });
+
   describe('a cancel and a build', () => {
     it('PAY-3 PAY-7 the build first: its batch is released with the rest', async () => {
       const first = await stopWork('payment-submit');

@@ -288,8 +288,12 @@ export function holdSlot(store: Store, slot: SlotKey): Promise<HeldRows> {
 /** InnoDB renews what it tells of its transactions only when it was not asked for 100 ms. */
 const LOOK_FOR_WAITS_EVERY_MS = 110;
 
-/** Until so many sessions of this database wait for a row that another holds. */
+/**
+ * Until so many sessions of this database wait for a row that another holds. The server answers from a picture that it
+ * renews only after nobody has looked for a moment: without that moment, the waits of the test before would be seen.
+ */
 export async function untilWaiting(sql: Sql, sessions = 1): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, LOOK_FOR_WAITS_EVERY_MS));
   const anySessionWaits = async () => {
     const row = await sql.one<{ waiting: number }>(
       `SELECT COUNT(*) waiting FROM information_schema.innodb_trx t
