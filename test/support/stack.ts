@@ -3,11 +3,14 @@
 //
 // ROOFTALLY_TEST_DATABASE=mariadb (or mysql) insists on one kind of database.
 
-import type { Runner } from 'mocha';
+import { relative, resolve } from 'node:path';
+import type { Runnable, Runner } from 'mocha';
 import { type Stack, startStack } from '../../src/stack/embedded-stack.ts';
 import type { DatabaseFlavour } from '../../src/stack/programs.ts';
 import { tellFigures } from './figures.ts';
 import { complainIfStillOpen } from './still-open.ts';
+
+const PROJECT_FOLDER = resolve(import.meta.dirname, '../..');
 
 let running: Stack | null = null;
 
@@ -28,7 +31,14 @@ export function testDatabase(): DatabaseFlavour | undefined {
 /** Of the runs that go beside each other, each has its own servers (bin/test-lanes.mjs). */
 const lane = process.env.ROOFTALLY_TEST_LANE || '1';
 
-export async function mochaGlobalSetup(): Promise<void> {
+/** Files with something that failed, a hook included. */
+const failedFiles = new Set<string>();
+
+export async function mochaGlobalSetup(this: Runner): Promise<void> {
+  this.on('fail', (failed: Runnable) => {
+    const file = failed.file ?? failed.parent?.file;
+    if (file !== undefined) failedFiles.add(relative(PROJECT_FOLDER, file));
+  });
   running = await startStack({
     purpose: 'test',
     ...(lane === '1' ? {} : { instance: `lane-${lane}` }),
@@ -51,6 +61,7 @@ export async function mochaGlobalTeardown(this: Runner): Promise<void> {
   running = null;
   tellFigures({ passes, failures, durationMs: Date.now() - Number(start), servers: ranOn });
   console.log(`Tests ran on ${ranOn}`);
+  for (const file of failedFiles) console.log(`Failed in ${file}`);
   console.log(`${passes} passed, ${failures} failed`);
   complainIfStillOpen();
 }
