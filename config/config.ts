@@ -29,7 +29,7 @@ const environmentSchema = z.object({
     .string()
     .regex(/^[a-z0-9-]+$/)
     .default('rooftally'),
-  ROOFTALLY_DATABASE_POOL: atLeast(2, 24, 'one connection holds the lock while another migrates'),
+  ROOFTALLY_DATABASE_POOL: atLeast(2, 32, 'one connection holds the lock while another migrates'),
   ROOFTALLY_SLOT_LEASE_MS: atLeast(
     5_000,
     30_000,
@@ -57,7 +57,7 @@ const environmentSchema = z.object({
   ),
   ROOFTALLY_ACCOUNT_TIME_LIMIT_MS: positive(300_000),
   ROOFTALLY_JOB_LOCK_MS: positive(5_000),
-  ROOFTALLY_ACTOR_CONCURRENCY: positive(4),
+  ROOFTALLY_ACTOR_CONCURRENCY: positive(6),
   ROOFTALLY_SHUTDOWN_TIMEOUT_MS: positive(20_000),
   ROOFTALLY_KICK_ENABLED: flag(true),
   ROOFTALLY_KICK_SHARE: z.coerce.number().min(0).max(1).default(1),

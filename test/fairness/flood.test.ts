@@ -19,24 +19,15 @@ import {
   listLaneRecords,
   watchSlots,
 } from '../support/slot-watch.ts';
+import { figuresOf, promised, type Waits, waitsOf } from '../support/waits.ts';
 import { killOneWhileRunning, startWorkerProcess, type WorkerProcess } from '../support/worker-process.ts';
 
 const FLOOD_STATIONS = sizeOf({ short: 5_000, full: 50_000 });
 const OTHERS = 20;
 const STATIONS_OF_OTHERS = 100;
 const MONTHS = ['2026-01'];
-/** Promised: within twice the waiting time without the flood, or half a second more. */
-const FACTOR_MAX = 2;
-const ALLOWANCE_MS = 500;
 const UNDER_WAY = [Place.STATION_PENDING, Place.DIFF_PENDING, Place.ACCOUNT_PENDING, Place.SNAPSHOT_PENDING];
 const DEADLINE_MS = sizeOf({ short: 600_000, full: 3_600_000 });
-
-/** From acceptance until the station's bills were written, in ms. */
-interface Waits {
-  readonly p50: number;
-  readonly p95: number;
-  readonly max: number;
-}
 
 interface Story {
   readonly alone: Waits;
@@ -100,8 +91,8 @@ describe('a flood of one partner', function () {
     await untilEnded(inFlood);
     await untilEnded([flood]);
     return {
-      alone: await waitsOf(alone),
-      inFlood: await waitsOf(inFlood),
+      alone: await waitsOf(system.store, alone),
+      inFlood: await waitsOf(system.store, inFlood),
       floodEndedAtPush,
       floodEndedAtKill,
       pushIds: [...warm, ...alone, flood, ...inFlood],
@@ -151,17 +142,6 @@ describe('a flood of one partner', function () {
       (await endedShare(pushId)) >= share ? true : null,
     );
 
-  async function waitsOf(pushIds: readonly string[]): Promise<Waits> {
-    const rows = await system.store.many<{ us: string }>(
-      `SELECT TIMESTAMPDIFF(MICROSECOND, create_time, finished_time) us FROM fi_async_task
-        WHERE stage = 'bill-station' AND push_id IN (?)`,
-      [pushIds],
-    );
-    const sorted = rows.map((row) => Number(row.us) / 1_000).sort((a, b) => a - b);
-    const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1]!;
-    return { p50: at(0.5), p95: at(0.95), max: at(1) };
-  }
-
   it('ENG-6 the others wait at most twice as long as without it, or half a second more', async () => {
     const { alone, inFlood, floodEndedAtPush } = story;
     noteFigure('waiting without the flood, ms (median, 95th percentile, longest)', figuresOf(alone));
@@ -170,7 +150,7 @@ describe('a flood of one partner', function () {
     if (inFlood.p95 <= promised(alone)) return;
     const after = await pushAll(await makeOthers());
     await untilEnded(after);
-    const aloneAfter = await waitsOf(after);
+    const aloneAfter = await waitsOf(system.store, after);
     noteFigure('waiting without the flood, after it, ms', figuresOf(aloneAfter));
     expect(inFlood.p95).to.be.at.most(promised(aloneAfter));
   });
@@ -210,12 +190,3 @@ describe('a flood of one partner', function () {
     await assertConserved(system.store);
   });
 });
-
-/** The longest 95th percentile that is allowed beside a flood. */
-function promised({ p95 }: Waits): number {
-  return Math.max(FACTOR_MAX * p95, p95 + ALLOWANCE_MS);
-}
-
-function figuresOf({ p50, p95, max }: Waits): string {
-  return [p50, p95, max].map((ms) => ms.toFixed(0)).join(', ');
-}
