@@ -26,11 +26,14 @@ const ENCODINGS: Readonly<Record<string, BodyEncoding>> = {
   'x-gzip': 'gzip',
 };
 
+/** RFC 9110, 5.6.6, and blanks round the `=`, which it does not allow and which senders write all the same. */
+const PARAMETER = /;[ \t]*(?:([^\s;="]+)[ \t]*(?:=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;="]*)))?)?[ \t]*/g;
+const UTF_8 = /^utf-?8$/i;
+
 /** @throws Problem 415 that names what is read here */
 export function readFormat(request: Request): StationSource {
-  const [type = '', ...parameters] = (request.get('Content-Type') ?? '')
-    .split(';')
-    .map((part) => part.trim().toLowerCase());
+  const given = request.get('Content-Type') ?? '';
+  const type = given.split(';', 1)[0]!.trim().toLowerCase();
   const source = lookUp(SOURCES, lookUp(ALIASES, type) ?? type);
   if (source === undefined) {
     const types = Object.keys(SOURCES);
@@ -41,7 +44,7 @@ export function readFormat(request: Request): StationSource {
       { headers: { Accept: types.join(', ') } },
     );
   }
-  if (source !== jsonStations) refuseOtherCharsets(parameters);
+  refuseOtherCharsets(given);
   return source;
 }
 
@@ -58,17 +61,35 @@ export function readEncoding(request: Request): BodyEncoding {
   );
 }
 
-/** Text may be in any charset that its type names; JSON is UTF-8 whatever it says (RFC 8259). */
-function refuseOtherCharsets(parameters: readonly string[]): void {
-  for (const parameter of parameters) {
-    const charset = /^charset="?([^"]*)"?$/.exec(parameter)?.[1];
-    if (charset === undefined || charset === 'utf-8' || charset === 'utf8') continue;
+/**
+ * All that is read here is UTF-8. JSON is so by its definition (RFC 8259), but a sender who names another charset may mean
+ * it: bytes of GBK that happen to be UTF-8 too would become other text.
+ */
+function refuseOtherCharsets(contentType: string): void {
+  const other = charsetsOf(contentType).find((charset) => !UTF_8.test(charset));
+  if (other === undefined) return;
+  throw new Problem(
+    415,
+    'UNSUPPORTED_CHARSET',
+    `Send the body in UTF-8; ${JSON.stringify(other.slice(0, 40))} is not read here.`,
+  );
+}
+
+/** Each that is named, also more than one. @throws Problem 415 where the parameters cannot be told apart */
+function charsetsOf(contentType: string): string[] {
+  const start = contentType.indexOf(';');
+  const text = start < 0 ? '' : contentType.slice(start);
+  const parameters = [...text.matchAll(PARAMETER)];
+  if (parameters.map(([whole]) => whole).join('') !== text) {
     throw new Problem(
       415,
-      'UNSUPPORTED_CHARSET',
-      `Send the body in UTF-8; ${JSON.stringify(charset.slice(0, 40))} is not read here.`,
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Content-Type has parameters that cannot be read; write them as charset=utf-8, after a semicolon each.',
     );
   }
+  return parameters
+    .filter(([, name]) => name?.toLowerCase() === 'charset')
+    .map(([, , quoted, bare]) => (quoted?.replaceAll(/\\(.)/g, '$1') ?? bare ?? '').trim());
 }
 
 function lookUp<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
