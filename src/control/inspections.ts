@@ -16,8 +16,10 @@ import { isoInstant } from '../store/instant.ts';
 import { recordOperation } from '../store/operation-audit.ts';
 import type { Sql } from '../store/sql.ts';
 import { operatorOf } from './authenticate.ts';
+import { readBody } from './read-body.ts';
 import { readPathId } from './refusals.ts';
-import { readId, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readOneOf, readPageWish, refuseOtherFilters } from './reply-list.ts';
+import { emptyBody } from './steer-task.ts';
 import { instantOrNull } from './task-view.ts';
 
 /** The inspection as the control plane needs it. */
@@ -28,6 +30,7 @@ export interface InspectionDesk {
 
 export function startInspection(sql: Sql, desk: InspectionDesk): RequestHandler {
   return async (request, response) => {
+    readBody(request, emptyBody);
     const { runId, results } = await desk.inspectByHand();
     await recordOperation(sql, {
       actor: operatorOf(request),
@@ -53,7 +56,7 @@ export function showInspection(sql: Sql, desk: InspectionDesk): RequestHandler<{
 export function listFindingsRoute(sql: Sql, desk: InspectionDesk): RequestHandler {
   const textOf = new Map(desk.rules.map((rule) => [rule.code, textFields(rule)]));
   return async (request, response) => {
-    refuseOtherParameters(request, ['runId', 'rule']);
+    refuseOtherFilters(request, ['runId', 'rule']);
     const ruleCode = readOneOf(
       request,
       'rule',

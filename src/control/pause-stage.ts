@@ -11,10 +11,13 @@ import { NEW_READ_COMMITTED } from '../store/transaction.ts';
 import type { Engine } from '../tasks/engine.ts';
 import { operatorOf } from './authenticate.ts';
 import { kickDueWork } from './kick-due-work.ts';
+import { readBody } from './read-body.ts';
 import { requireStage } from './refusals.ts';
+import { emptyBody } from './steer-task.ts';
 
 export function pauseStage(engine: Engine): RequestHandler<{ name: string }> {
   return async (request, response) => {
+    readBody(request, emptyBody);
     const stage = requireStage(request.params.name);
     await setPaused(engine, stage, true, operatorOf(request));
     response.json({ stage, paused: true });
@@ -23,6 +26,7 @@ export function pauseStage(engine: Engine): RequestHandler<{ name: string }> {
 
 export function resumeStage(engine: Engine): RequestHandler<{ name: string }> {
   return async (request, response) => {
+    readBody(request, emptyBody);
     const stage = requireStage(request.params.name);
     await setPaused(engine, stage, false, operatorOf(request));
     await kickDueWork(engine, (slot) => slot.stage === stage);

@@ -11,6 +11,8 @@ import { recordOperation } from '../store/operation-audit.ts';
 import type { Sql } from '../store/sql.ts';
 import { NEW_READ_COMMITTED, type Store } from '../store/transaction.ts';
 import { operatorOf } from './authenticate.ts';
+import { readBody } from './read-body.ts';
+import { emptyBody } from './steer-task.ts';
 
 export function showRetention(sql: Sql): RequestHandler {
   return async (_request, response) => {
@@ -27,6 +29,7 @@ export function showRetention(sql: Sql): RequestHandler {
 
 export function pauseRetention(store: Store, paused: boolean): RequestHandler {
   return async (request, response) => {
+    readBody(request, emptyBody);
     await store.transaction(NEW_READ_COMMITTED, async (tx) => {
       const before = await lockJobPaused(tx, RETENTION_JOB);
       await setJobPaused(tx, RETENTION_JOB, paused, operatorOf(request));

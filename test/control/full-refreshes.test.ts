@@ -79,6 +79,12 @@ describe('control: full refreshes', () => {
       ['of a partner that is not there', { ...WISH, partnerOrgId: '8' }, 404, 'NO_SUCH_PARTNER'],
       ['up to a month that is none', { ...WISH, cutOffMonth: '2026-13' }, 400, 'MALFORMED_BODY'],
       ['up to a month before all bills', { ...WISH, cutOffMonth: '2009-12' }, 400, 'MALFORMED_BODY'],
+      [
+        'with half a character in its reason',
+        { ...WISH, reason: 'a \ud83d tolerance' },
+        400,
+        'MALFORMED_BODY',
+      ],
       ['with what is not known', { ...WISH, accounts: ['1'] }, 400, 'MALFORMED_BODY'],
     ] as const) {
       it(`ACC-14 not ${what}`, async () => {
