@@ -4,13 +4,13 @@ import { readText } from '../http/query.ts';
 import { isoInstant } from '../store/instant.ts';
 import { listAnyPushes } from '../store/push-lists.ts';
 import type { Sql } from '../store/sql.ts';
-import { readId, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readOneOf, readPageWish, refuseOtherFilters } from './reply-list.ts';
 
 const CODES = ['ACCEPTED', 'PARTIALLY_ACCEPTED', 'SKIPPED'] as const;
 
 export function listAnyPushesRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['partnerOrgId', 'code', 'idempotencyKey']);
+    refuseOtherFilters(request, ['partnerOrgId', 'code', 'idempotencyKey']);
     const filter = {
       partnerOrgId: readId(request, 'partnerOrgId'),
       code: readOneOf(request, 'code', CODES),

@@ -4,7 +4,7 @@ import { malformed, readLimit, readText } from '../http/query.ts';
 import { type GuardView, listGuardsAfter } from '../store/guard-lists.ts';
 import { type GuardKey, guardOfText, guardText, kindOf } from '../store/guards.ts';
 import type { Sql } from '../store/sql.ts';
-import { readId, readOneOf, refuseOtherParameters } from './reply-list.ts';
+import { readId, readOneOf, refuseOtherFilters } from './reply-list.ts';
 
 const PAGE_SIZE = 100;
 const PAGE_SIZE_MAX = 1_000;
@@ -12,7 +12,7 @@ const KINDS = ['PARTNER_STATION', 'PLATFORM_STATION'] as const;
 
 export function listGuardsRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['kind', 'partnerOrgId', 'platformStationId']);
+    refuseOtherFilters(request, ['kind', 'partnerOrgId', 'platformStationId']);
     const limit = readLimit(request, PAGE_SIZE, PAGE_SIZE_MAX);
     const kind = readOneOf(request, 'kind', KINDS);
     const filter = {

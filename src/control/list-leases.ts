@@ -3,11 +3,11 @@ import type { RequestHandler } from 'express';
 import { Problem } from '../http/problem.ts';
 import type { LeaseOptions } from '../leases/lease.ts';
 import { listLeases } from '../leases/list-leases.ts';
-import { refuseOtherParameters } from './reply-list.ts';
+import { refuseOtherFilters } from './reply-list.ts';
 
 export function listLeasesRoute(leases: Pick<LeaseOptions, 'redis' | 'prefix'>): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, []);
+    refuseOtherFilters(request, []);
     const items = await listLeases(leases).catch((cause) => {
       const detail = 'Redis does not answer; the guards, which are the right, are under /guards.';
       throw new Problem(503, 'REDIS_AWAY', detail, { cause });

@@ -13,7 +13,7 @@ import {
   type StationMonthFilter,
 } from '../store/ledger-lists.ts';
 import type { Sql } from '../store/sql.ts';
-import { readId, readMonth, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readMonth, readOneOf, readPageWish, refuseOtherFilters } from './reply-list.ts';
 import { instantOrNull } from './task-view.ts';
 
 const DIFFERENCE_STATUSES: readonly DifferenceStatus[] = [
@@ -47,7 +47,7 @@ export function listDifferencesRoute(sql: Sql): RequestHandler {
 /** Those that are not deleted; all of them with `deleted=all`. */
 export function listPlatformBillsRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['partnerOrgId', 'platformStationId', 'billYearMonth', 'deleted']);
+    refuseOtherFilters(request, ['partnerOrgId', 'platformStationId', 'billYearMonth', 'deleted']);
     const filter = {
       partnerOrgId: readId(request, 'partnerOrgId'),
       platformStationId: readId(request, 'platformStationId'),
@@ -93,7 +93,7 @@ export function listAccountsRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
     const side = readOneOf(request, 'side', ['PARTNER', 'PLATFORM'] as const) ?? 'PARTNER';
     const station = side === 'PARTNER' ? 'partnerStationNo' : 'platformStationId';
-    refuseOtherParameters(request, ['side', 'partnerOrgId', station]);
+    refuseOtherFilters(request, ['side', 'partnerOrgId', station]);
     const filter = {
       side,
       partnerOrgId: readId(request, 'partnerOrgId'),
@@ -110,7 +110,7 @@ function readStationMonth(
   statusName: string,
   statuses: readonly string[],
 ): StationMonthFilter {
-  refuseOtherParameters(request, ['partnerOrgId', 'platformStationId', 'billYearMonth', statusName]);
+  refuseOtherFilters(request, ['partnerOrgId', 'platformStationId', 'billYearMonth', statusName]);
   return {
     partnerOrgId: readId(request, 'partnerOrgId'),
     platformStationId: readId(request, 'platformStationId'),

@@ -4,11 +4,11 @@ import { readText } from '../http/query.ts';
 import { isoInstant } from '../store/instant.ts';
 import { listOperations } from '../store/operation-lists.ts';
 import type { Sql } from '../store/sql.ts';
-import { readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readPageWish, refuseOtherFilters } from './reply-list.ts';
 
 export function listOperationsRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['actor', 'action', 'target']);
+    refuseOtherFilters(request, ['actor', 'action', 'target']);
     const filter = {
       actor: readText(request, 'actor'),
       action: readText(request, 'action'),

@@ -4,12 +4,12 @@ import { findPartner, listPartners } from '../store/partners.ts';
 import type { Sql } from '../store/sql.ts';
 import { partnerView } from './partner-view.ts';
 import { noSuchPartner, readPathId } from './refusals.ts';
-import { readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readPageWish, refuseOtherFilters } from './reply-list.ts';
 
 /** By id, ascending: a partner's place in the list is where one looks for it. */
 export function listPartnersRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, []);
+    refuseOtherFilters(request, []);
     const { beforeId: afterId, limit } = readPageWish(request);
     const partners = await listPartners(sql, { afterId, limit: limit + 1 });
     const items = partners.slice(0, limit).map(partnerView);

@@ -5,7 +5,7 @@ import { listSlotsAfter } from '../store/slot-lists.ts';
 import type { SlotKey, SlotView } from '../store/slots.ts';
 import type { Sql } from '../store/sql.ts';
 import { ROUTED_STAGES } from './refusals.ts';
-import { isId, readId, readOneOf, refuseOtherParameters } from './reply-list.ts';
+import { isId, readId, readOneOf, refuseOtherFilters } from './reply-list.ts';
 import { instantOrNull } from './task-view.ts';
 
 const PAGE_SIZE = 100;
@@ -13,7 +13,7 @@ const PAGE_SIZE_MAX = 1_000;
 
 export function listSlotsRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['stage', 'partnerOrgId', 'held']);
+    refuseOtherFilters(request, ['stage', 'partnerOrgId', 'held']);
     const limit = readLimit(request, PAGE_SIZE, PAGE_SIZE_MAX);
     const filter = {
       stage: readOneOf(request, 'stage', ROUTED_STAGES),

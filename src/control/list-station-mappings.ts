@@ -4,11 +4,11 @@ import { readFlag, readText } from '../http/query.ts';
 import { isoInstant } from '../store/instant.ts';
 import type { Sql } from '../store/sql.ts';
 import { listMappings, type MappingRow } from '../store/station-mapping-changes.ts';
-import { readId, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readPageWish, refuseOtherFilters } from './reply-list.ts';
 
 export function listStationMappingsRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['partnerOrgId', 'partnerStationNo', 'platformStationId', 'incomplete']);
+    refuseOtherFilters(request, ['partnerOrgId', 'partnerStationNo', 'platformStationId', 'incomplete']);
     const filter = {
       partnerOrgId: readId(request, 'partnerOrgId'),
       partnerStationNo: readText(request, 'partnerStationNo'),

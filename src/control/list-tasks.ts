@@ -5,7 +5,7 @@ import { readText } from '../http/query.ts';
 import type { Sql } from '../store/sql.ts';
 import { listTasks, type TaskFilter } from '../store/task-lists.ts';
 import { ROUTED_STAGES } from './refusals.ts';
-import { readId, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readOneOf, readPageWish, refuseOtherFilters } from './reply-list.ts';
 import { taskView } from './task-view.ts';
 
 const PARAMETERS = ['type', 'status', 'partnerOrgId', 'code', 'businessKey', 'stage', 'pushId'];
@@ -13,7 +13,7 @@ const STATUS_NAMES = Object.keys(TaskStatus) as (keyof typeof TaskStatus)[];
 
 export function listTasksRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, PARAMETERS);
+    refuseOtherFilters(request, PARAMETERS);
     const { items, nextCursor } = await listTasks(
       sql,
       readFilter(request),

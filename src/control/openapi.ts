@@ -176,11 +176,12 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     'Who is responsible for it',
     orderCreatorBody,
   ),
-  'POST /inspections': {
-    id: 'startInspection',
-    summary: 'Inspect now; it reads and repairs nothing',
-    status: 201,
-  },
+  'POST /inspections': command(
+    'startInspection',
+    'Inspect now; it reads and repairs nothing',
+    emptyBody,
+    201,
+  ),
   'GET /inspections/{runId}': show('showInspection', 'A run with its rules'),
   'GET /findings': list('listFindings', 'What the latest or a named run found', 'runId', 'rule'),
   'GET /retention': show('showRetention', 'Whether old rows are being removed, and by whom'),
@@ -209,7 +210,8 @@ export function adminOpenApiDocument(): Json {
     info: {
       title: 'Rooftally operators’ API',
       version: '1',
-      description: 'Every change is kept in the operation audit, with who, what, before and after.',
+      description:
+        'Every change is kept in the operation audit, with who, what, before and after. A query parameter that is not described is refused.',
     },
     servers: [{ url: '/' }],
     security: [{ adminToken: [] }, { session: [] }],
@@ -245,7 +247,7 @@ function describe(path: string, { id, summary, status, body, filters }: Operatio
       [status]: reply('Done.', filters === undefined ? 'Answer' : 'List'),
       default: {
         description:
-          'Refused: 400 unreadable, 401 not signed in, 403 not allowed, 404 not there, 409 in conflict, 422.',
+          'Refused: 400 unreadable or not known, 401 not signed in, 403 not allowed, 404 not there, 409 in conflict, 422.',
         content: { 'application/problem+json': { schema: ref('Problem') } },
       },
     },

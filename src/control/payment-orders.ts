@@ -1,7 +1,9 @@
 /** /admin/api/v1/payment-orders: looking at orders, results that come in about them, voiding, handing over (PAY-1, PAY-6, PAY-7). */
+
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { AMOUNT_PATTERN, toDecimals } from '../domain/as-written.ts';
+import { takesNoParameters } from '../http/query.ts';
 import { handOverOrder } from '../payment/hand-over-order.ts';
 import { noSuchOrder } from '../payment/refusals.ts';
 import { takeAuditResult } from '../payment/take-audit-result.ts';
@@ -21,7 +23,7 @@ import { operatorOf } from './authenticate.ts';
 import * as fields from './payment-fields.ts';
 import { readBody } from './read-body.ts';
 import { readPathId } from './refusals.ts';
-import { readId, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readOneOf, readPageWish, refuseOtherFilters } from './reply-list.ts';
 import { instantOrNull } from './task-view.ts';
 
 const RESULTS_MAX = 1000;
@@ -32,7 +34,7 @@ type OrderRoute = RequestHandler<{ id: string }>;
 export function paymentOrdersRouter(engine: Engine): Router {
   const router = Router({ caseSensitive: true });
   router.get('/', listRoute(engine.store));
-  router.get('/:id', showRoute(engine.store));
+  router.get('/:id', takesNoParameters(), showRoute(engine.store));
   router.get('/:id/bills', billsRoute(engine.store));
   router.post('/:id/audit-results', auditRoute(engine));
   router.post('/:id/payment-results', paymentRoute(engine));
@@ -43,7 +45,7 @@ export function paymentOrdersRouter(engine: Engine): Router {
 
 function listRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['partnerOrgId', 'status']);
+    refuseOtherFilters(request, ['partnerOrgId', 'status']);
     const filter = {
       partnerOrgId: readId(request, 'partnerOrgId'),
       status: readOneOf(request, 'status', ['OPEN', 'VOID'] as const),
@@ -76,7 +78,7 @@ async function showOrder(sql: Sql, id: string) {
 /** Of the published version, or of the one that is asked for; oldest first. */
 function billsRoute(sql: Sql): OrderRoute {
   return async (request, response) => {
-    refuseOtherParameters(request, ['paymentOrderVersionId']);
+    refuseOtherFilters(request, ['paymentOrderVersionId']);
     const order = await showOrder(sql, readPathId(request.params.id, noSuchOrder));
     const asked = readId(request, 'paymentOrderVersionId');
     const version = order.versions.find((one) => {

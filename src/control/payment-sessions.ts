@@ -1,7 +1,9 @@
 /** /admin/api/v1/payment-sessions: opening, choosing bills, submitting and cancelling (PAY-1, PAY-2, PAY-7, DEC-11). */
+
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { SESSION_STATUSES } from '../domain/payment-submit.ts';
+import { takesNoParameters } from '../http/query.ts';
 import { cancelPaymentSession } from '../payment/cancel-session.ts';
 import { openSession } from '../payment/open-session.ts';
 import { noSuchSession } from '../payment/refusals.ts';
@@ -17,7 +19,7 @@ import { operatorOf } from './authenticate.ts';
 import * as fields from './payment-fields.ts';
 import { readBody } from './read-body.ts';
 import { readPathId } from './refusals.ts';
-import { readId, readOneOf, readPageWish, refuseOtherParameters } from './reply-list.ts';
+import { readId, readOneOf, readPageWish, refuseOtherFilters } from './reply-list.ts';
 
 const BILL_IDS_MAX = 5000;
 const BATCH_SIZE_MAX = 5000;
@@ -28,7 +30,7 @@ export function paymentSessionsRouter(engine: Engine): Router {
   const router = Router({ caseSensitive: true });
   router.get('/', listRoute(engine.store));
   router.post('/', openRoute(engine));
-  router.get('/:id', showRoute(engine.store));
+  router.get('/:id', takesNoParameters(), showRoute(engine.store));
   router.post('/:id/bills', selectRoute(engine));
   router.post('/:id/submit', submitRoute(engine));
   router.post('/:id/cancel', cancelRoute(engine));
@@ -37,7 +39,7 @@ export function paymentSessionsRouter(engine: Engine): Router {
 
 function listRoute(sql: Sql): RequestHandler {
   return async (request, response) => {
-    refuseOtherParameters(request, ['partnerOrgId', 'status']);
+    refuseOtherFilters(request, ['partnerOrgId', 'status']);
     const filter = {
       partnerOrgId: readId(request, 'partnerOrgId'),
       status: readOneOf(request, 'status', SESSION_STATUSES),

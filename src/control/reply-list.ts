@@ -1,7 +1,7 @@
 /** Lists: newest first, a page at a time, from where the page before ended (`{"items","nextCursor"}`). */
 import type { Request } from 'express';
 import { isMonth } from '../domain/month.ts';
-import { malformed, readLimit, readText } from '../http/query.ts';
+import { malformed, readLimit, readText, refuseOtherParameters } from '../http/query.ts';
 
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 200;
@@ -48,12 +48,9 @@ export function readOneOf<Value extends string>(
   return known;
 }
 
-/** An unknown parameter is a filter that would be passed over in silence. @throws Problem 400 */
-export function refuseOtherParameters(request: Request, names: readonly string[]): void {
-  const known = new Set([...names, 'cursor', 'limit']);
-  const unknown = Object.keys(request.query).find((name) => !known.has(name));
-  if (unknown !== undefined)
-    throw malformed(unknown, `not: it is not known here (${[...known].join(', ')} are)`);
+/** Of a list: its filters, and what pages it. @throws Problem 400 */
+export function refuseOtherFilters(request: Request, names: readonly string[]): void {
+  refuseOtherParameters(request, [...names, 'cursor', 'limit']);
 }
 
 export function isId(text: string): boolean {

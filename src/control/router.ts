@@ -2,6 +2,7 @@
 import { type RequestHandler, Router } from 'express';
 import type { Waker } from '../../queues/wake.ts';
 import { serveOpenApi } from '../http/openapi.ts';
+import { takesNoParameters } from '../http/query.ts';
 import type { SecretKey } from '../http/secret-box.ts';
 import type { LeaseOptions } from '../leases/lease.ts';
 import type { Engine } from '../tasks/engine.ts';
@@ -91,25 +92,33 @@ function neverStored(): RequestHandler {
   };
 }
 
+/** What a command is to do stands in its path and body, never in the query. */
+function commandsAlone(alone: RequestHandler): RequestHandler {
+  return (request, response, next) =>
+    ['GET', 'HEAD'].includes(request.method) ? next() : alone(request, response, next);
+}
+
 function apiRouter(needs: ControlDependencies): Router {
   const { engine } = needs;
   const { store } = engine;
   const router = Router({ caseSensitive: true });
+  const alone = takesNoParameters();
+  router.use(commandsAlone(alone));
   router.get('/tasks', listTasksRoute(store));
   router.post('/tasks/run', runTasksRoute(engine, needs.runWaitMaxMs));
-  router.get('/tasks/:code', showTask(store));
+  router.get('/tasks/:code', alone, showTask(store));
   router.post('/tasks/:code/stop', stopTaskRoute(engine));
   router.post('/tasks/:code/resume', resumeTaskRoute(engine));
   router.post('/tasks/:code/cancel', cancelTaskRoute(engine));
   router.post('/lock-releases', releaseLocksRoute(engine));
-  router.get('/stages', listStagesRoute(store));
+  router.get('/stages', alone, listStagesRoute(store));
   router.post('/stages/:name/pause', pauseStage(engine));
   router.post('/stages/:name/resume', resumeStage(engine));
   router.get('/partners', listPartnersRoute(store));
   router.post('/partners', createPartner(engine));
-  router.get('/partners/:partnerOrgId', showPartner(store));
+  router.get('/partners/:partnerOrgId', alone, showPartner(store));
   router.put('/partners/:partnerOrgId', changePartner(engine));
-  router.get('/partners/:partnerOrgId/credentials', listCredentials(store));
+  router.get('/partners/:partnerOrgId/credentials', alone, listCredentials(store));
   router.post('/partners/:partnerOrgId/credentials', createCredential(store, needs.secretKeys ?? []));
   router.post('/partners/:partnerOrgId/credentials/:id/signing', changeSigning(store));
   router.post('/partners/:partnerOrgId/credentials/:id/revoke', revokeCredential(store));
@@ -132,10 +141,10 @@ function apiRouter(needs: ControlDependencies): Router {
   router.use('/payment-orders', paymentOrdersRouter(engine));
   if (needs.inspection !== undefined) {
     router.post('/inspections', startInspection(store, needs.inspection));
-    router.get('/inspections/:runId', showInspection(store, needs.inspection));
+    router.get('/inspections/:runId', alone, showInspection(store, needs.inspection));
     router.get('/findings', listFindingsRoute(store, needs.inspection));
   }
-  router.get('/retention', showRetention(store));
+  router.get('/retention', alone, showRetention(store));
   router.post('/retention/pause', pauseRetention(store, true));
   router.post('/retention/resume', pauseRetention(store, false));
   router.get('/operations', listOperationsRoute(store));

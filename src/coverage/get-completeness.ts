@@ -2,7 +2,7 @@
 import type { Request, RequestHandler } from 'express';
 import { isMonth } from '../domain/month.ts';
 import { partnerOf } from '../http/authenticate.ts';
-import { malformed, readLimit, readText } from '../http/query.ts';
+import { malformed, readLimit, readText, refuseOtherParameters } from '../http/query.ts';
 import { listExpectedStations, readCompleteness } from '../store/completeness.ts';
 import type { Sql } from '../store/sql.ts';
 
@@ -15,6 +15,7 @@ const SHOWN: Readonly<Record<string, boolean | null>> = { missing: false, receiv
 export function getCompleteness(sql: Sql): RequestHandler {
   return async (request, response) => {
     const { partnerOrgId } = partnerOf(request);
+    refuseOtherParameters(request, ['month', 'show', 'cursor', 'limit']);
     const month = readMonth(request);
     const received = readShown(request);
     const limit = readLimit(request, PAGE_SIZE, PAGE_SIZE_MAX);

@@ -3,6 +3,7 @@ import type { RequestHandler } from 'express';
 import { funnelOf, placesOf, stateOf } from '../domain/funnel.ts';
 import { stationOutcome } from '../domain/station-outcome.ts';
 import { partnerOf } from '../http/authenticate.ts';
+import { refuseOtherParameters } from '../http/query.ts';
 import { listCompletions } from '../store/completions.ts';
 import { countStationTasks, readPlaces } from '../store/coverage.ts';
 import { findKeptCoverage, type KeptCoverage } from '../store/kept-coverage.ts';
@@ -11,6 +12,7 @@ import { getOwnPush } from './own-push.ts';
 
 export function getPush(sql: Sql): RequestHandler {
   return async (request, response) => {
+    refuseOtherParameters(request, []);
     const push = await getOwnPush(sql, partnerOf(request).partnerOrgId, request.params.pushId);
     const { groups, asOf, stations, retiredAt } = await readCoverage(sql, push.pushId);
     // Last: whatever has been numbered by then stands beside the state or behind it.

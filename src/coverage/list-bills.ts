@@ -4,7 +4,7 @@ import { Place } from '../domain/place.ts';
 import { traceOf } from '../domain/row-trace.ts';
 import { partnerOf } from '../http/authenticate.ts';
 import { Problem } from '../http/problem.ts';
-import { malformed, readLimit, readText } from '../http/query.ts';
+import { malformed, readLimit, readText, refuseOtherParameters } from '../http/query.ts';
 import { findKeptCoverage } from '../store/kept-coverage.ts';
 import { listTracedRows } from '../store/row-traces.ts';
 import type { Sql } from '../store/sql.ts';
@@ -15,6 +15,7 @@ const PAGE_SIZE_MAX = 500;
 
 export function listBills(sql: Sql): RequestHandler {
   return async (request, response) => {
+    refuseOtherParameters(request, ['place', 'cursor', 'limit']);
     const place = readPlace(readText(request, 'place'));
     const afterRowNo = readCursor(readText(request, 'cursor'));
     const limit = readLimit(request, PAGE_SIZE, PAGE_SIZE_MAX);

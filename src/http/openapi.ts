@@ -45,7 +45,7 @@ export function openApiDocument(): Json {
       title: 'Rooftally partner API',
       version: '1',
       description:
-        'Partners push each month’s household income bills, and see what became of every one. 202 means that the accepted rows are committed; never that bills are written.',
+        'Partners push each month’s household income bills, and see what became of every one. 202 means that the accepted rows are committed; never that bills are written. A query parameter that is not described is refused.',
     },
     servers: [{ url: '/' }],
     security: [{ partnerKey: [] }],
@@ -128,7 +128,7 @@ function postPush(): Json {
         },
       },
       ...problems({
-        400: 'No identity, or two; a body or query that cannot be read.',
+        400: 'No identity, or two; a body or query that cannot be read; a query parameter that is not known.',
         401: 'No live key, or a signature that is missing or does not hold.',
         408: 'The body did not arrive in time.',
         409: 'A push of the same identity is being accepted right now.',
@@ -174,7 +174,7 @@ function listPushes(): Json {
     responses: {
       200: reply('A page.', 'PushList'),
       ...problems({
-        400: 'A malformed query.',
+        400: 'A malformed query, or a parameter that is not known.',
         401: 'No live key, or a signature that is missing or does not hold.',
       }),
     },
@@ -190,6 +190,7 @@ function getPush(): Json {
     responses: {
       200: reply('As of one instant.', 'Coverage'),
       ...problems({
+        400: 'A query parameter: none is known here.',
         401: 'No live key, or a signature that is missing or does not hold.',
         404: 'No push of yours.',
       }),
@@ -211,7 +212,7 @@ function listBills(): Json {
     responses: {
       200: reply('A page, in row order.', 'RowTraces'),
       ...problems({
-        400: 'A malformed query.',
+        400: 'A malformed query, or a parameter that is not known.',
         401: 'No live key, or a signature that is missing or does not hold.',
         404: 'No push of yours.',
         410: 'Its rows were removed; what they came to is kept.',
@@ -235,7 +236,7 @@ function getCompleteness(): Json {
     responses: {
       200: reply('Sums and a page.', 'Completeness'),
       ...problems({
-        400: 'A malformed query.',
+        400: 'A malformed query, or a parameter that is not known.',
         401: 'No live key, or a signature that is missing or does not hold.',
       }),
     },

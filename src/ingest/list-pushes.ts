@@ -2,7 +2,7 @@
 import type { RequestHandler } from 'express';
 import { shownIdentity } from '../domain/request-identity.ts';
 import { partnerOf } from '../http/authenticate.ts';
-import { malformed, readLimit, readText } from '../http/query.ts';
+import { malformed, readLimit, readText, refuseOtherParameters } from '../http/query.ts';
 import { listPushes } from '../store/pushes.ts';
 import type { Sql } from '../store/sql.ts';
 import { pushLinks } from './push-reply.ts';
@@ -12,6 +12,7 @@ const PAGE_SIZE_MAX = 200;
 
 export function listOwnPushes(sql: Sql): RequestHandler {
   return async (request, response) => {
+    refuseOtherParameters(request, ['idempotencyKey', 'cursor', 'limit']);
     const partner = partnerOf(request);
     const cursor = readText(request, 'cursor');
     if (cursor !== null && !/^[0-9]{1,20}$/.test(cursor)) throw malformed('cursor', 'as an answer gave it');

@@ -3,11 +3,13 @@ import type { Request } from 'express';
 import type { ControlTotals } from '../domain/push-outcome.ts';
 import { readIdentity } from '../domain/request-identity.ts';
 import { Problem } from '../http/problem.ts';
-import { readFlag } from '../http/query.ts';
+import { readFlag, refuseOtherParameters } from '../http/query.ts';
 import type { BodyEncoding } from './body-sink.ts';
 import { readEncoding, readFormat } from './push-format.ts';
 import { readQueryTotals } from './query-totals.ts';
 import type { StationSource } from './station-source.ts';
+
+const PARAMETERS = ['dryRun', 'strict', 'totalCount', 'totalAmount'];
 
 export interface PushOptions {
   readonly identityKey: string;
@@ -25,6 +27,7 @@ export interface PushOptions {
 export function readPushOptions(request: Request): PushOptions {
   const identity = readIdentity(request.get('Idempotency-Key'), request.get('X-Request-Id'));
   if ('fault' in identity) throw new Problem(400, identity.fault, identity.detail);
+  refuseOtherParameters(request, PARAMETERS);
   return {
     identityKey: identity.key,
     encoding: readEncoding(request),

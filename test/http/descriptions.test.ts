@@ -10,6 +10,7 @@ import { listen } from '../../src/http/server.ts';
 import { ADMIN_TOKEN } from '../support/control-plane.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { makeEngine } from '../support/engine.ts';
+import { type MadePartner, makePartner } from '../support/factory.ts';
 import { LIMITS } from '../support/partner-api.ts';
 
 interface Listed {
@@ -38,7 +39,10 @@ interface Described {
   readonly openapi: string;
   readonly paths: Record<
     string,
-    Record<string, { operationId: string; parameters?: { in: string; name: string }[] }>
+    Record<
+      string,
+      { operationId: string; parameters?: { in: string; name: string }[]; requestBody?: unknown }
+    >
   >;
 }
 
@@ -48,12 +52,14 @@ describe('the descriptions', () => {
   let close: () => Promise<void>;
   let routes: string[];
   let redis: Redis;
+  let partner: MadePartner;
   const documents: Described[] = [];
 
   const get = (path: string) => fetch(url + path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
 
   before(async () => {
     database = await openTestStore();
+    partner = await makePartner(database.store);
     redis = new Redis(process.env.REDIS_URL!);
     const admin = createControlRouter({
       engine: makeEngine(database.store).engine,
@@ -109,21 +115,68 @@ describe('the descriptions', () => {
     }
   });
 
-  it('ING-10 name the filters that each list knows, and no other', async () => {
+  const pathOf = (path: string) => path.replaceAll(/\{\w+\}/g, '1');
+  const askAs = (path: string, method: string, query: string, body = '{}') =>
+    fetch(`${url}${pathOf(path)}?${query}`, {
+      method: method.toUpperCase(),
+      headers: {
+        authorization: `Bearer ${path.startsWith('/admin') ? ADMIN_TOKEN : partner.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': 'described',
+      },
+      ...(method === 'get' ? {} : { body }),
+    });
+
+  it('ING-10 name the query parameters that each route knows; any other is refused by its name, and nothing is done', async () => {
     let compared = 0;
-    for (const [path, { get: operation }] of Object.entries(documents[1]!.paths)) {
-      if (operation === undefined || path.includes('{')) continue;
-      const answer = await get(`${path}?noSuchFilter=1`);
-      if (answer.status !== 400) continue;
-      const { detail } = (await answer.json()) as { detail: string };
-      const known = /\((.*) are\)/.exec(detail)![1]!.split(', ');
-      const described = (operation.parameters ?? [])
-        .filter((one) => one.in === 'query')
-        .map(({ name }) => name);
-      expect(described.sort(), path).to.deep.equal(known.sort());
-      compared += 1;
+    for (const { paths } of documents) {
+      for (const [path, methods] of Object.entries(paths).filter(([at]) => at.includes('/api/'))) {
+        for (const [method, { parameters = [] }] of Object.entries(methods)) {
+          const answer = await askAs(path, method, 'noSuchParameter=1');
+          const problem = (await answer.json()) as { code: string; parameter: string; known: string[] };
+          const { code, parameter } = problem;
+          expect([answer.status, code, parameter], `${method} ${path}`).to.deep.equal([
+            400,
+            'MALFORMED_QUERY',
+            'noSuchParameter',
+          ]);
+          const described = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+          expect(described.sort(), `${method} ${path}`).to.deep.equal([...problem.known].sort());
+          compared += 1;
+        }
+      }
     }
-    expect(compared).to.be.greaterThan(12);
+    expect(compared).to.be.greaterThan(45);
+    for (const table of ['partner_push', 'operation_audit', 'fi_async_task'])
+      expect(await database.store.many(`SELECT 1 FROM ${table}`), table).to.deep.equal([]);
+  });
+
+  it('ING-10 every command refuses half a character wherever it stands in its body, and does nothing', async () => {
+    let asked = 0;
+    for (const [path, methods] of Object.entries(documents[1]!.paths)) {
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        if (requestBody === undefined) continue;
+        const at = path.replace('{name}', 'bill-station');
+        for (const [body, pointer] of [
+          ['{"reason":"a \\ud83d tolerance"}', '/reason'],
+          ['{"note":["b",{"c":"\\udc00"}]}', '/note/1/c'],
+          ['{"\\ud800":1}', ''],
+          ['"\\ud800"', null],
+        ] as const) {
+          const answer = await askAs(at, method, '', body);
+          const { code, faults } = (await answer.json()) as { code: string; faults?: { pointer: string }[] };
+          expect([answer.status, code.startsWith('MALFORMED')], `${method} ${path} ${body}`).to.deep.equal([
+            400,
+            true,
+          ]);
+          if (pointer !== null) expect(faults?.[0]?.pointer, `${method} ${path}`).to.equal(pointer);
+        }
+        asked += 1;
+      }
+    }
+    expect(asked).to.be.greaterThan(20);
+    for (const table of ['operation_audit', 'fi_async_task'])
+      expect(await database.store.many(`SELECT 1 FROM ${table}`), table).to.deep.equal([]);
   });
 
   it('ING-10 the bodies of commands are the schemas that validate', async () => {

@@ -497,6 +497,39 @@ describe('POST /api/v1/pushes', () => {
     });
   });
 
+  describe('a query parameter that is not known', () => {
+    const misspelt: readonly [query: string, parameter: string][] = [
+      ['?totalcount=5', 'totalcount'],
+      ['?totalAmount=100.00&total_count=5', 'total_count'],
+      ['?dryrun=true', 'dryrun'],
+      ['?DryRun=true', 'DryRun'],
+      ['?Strict=false', 'Strict'],
+      ['?dryRun%20=true', 'dryRun '],
+      ['?totalCount[]=5', 'totalCount[]'],
+      ['?__proto__=1', '__proto__'],
+      ['?=1', ''],
+    ];
+    for (const [query, parameter] of misspelt) {
+      it(`ING-9 ING-10 ${query} is refused by its name, beside those that are known; nothing is stored`, async () => {
+        const stations = [stationOf(await station(), ['2026-05'])];
+        const answer = await client.push({ stations }, { identity: 'misspelt', query });
+        expect([answer.status, answer.body.code, answer.body.parameter]).to.deep.equal([
+          400,
+          'MALFORMED_QUERY',
+          parameter,
+        ]);
+        const known = ['dryRun', 'strict', 'totalCount', 'totalAmount'];
+        expect(answer.body.known).to.deep.equal(known);
+        expect(answer.body.detail).to.contain(JSON.stringify(parameter)).and.contain(known.join(', '));
+        expect(await pushes()).to.deep.equal([]);
+        expect(
+          (await client.push({ stations }, { identity: 'misspelt' })).status,
+          'the identity is free',
+        ).to.equal(202);
+      });
+    }
+  });
+
   describe('unknown fields', () => {
     it('DEC-1 DEC-17 refuse their rows, at the top the push; with strict=false they are ignored and counted', async () => {
       const known = stationOf(await station(), ['2026-05']);
