@@ -85,38 +85,36 @@ export class JsonTokenReader {
   }
 }
 
-/** Lines that are one JSON value each (NDJSON). Blank lines are none. */
+/** Lines that are one JSON value each (NDJSON). */
 export class JsonLineReader {
-  readonly #tokenise = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
-
-  /** @param line with or without its line feed. @throws Problem 400 that names the line */
+  /** @param line not blank, with or without its line feed. @throws Problem 400 that names the line */
   read(line: string, number: number): readonly Token[] {
-    if (/^[ \t\r\n]*$/.test(line)) return [];
     const tokens = this.#parse(line, number);
     let depth = 0;
-    let valueCount = 0;
     for (const token of tokens) {
       if (token.name === 'startObject' || token.name === 'startArray') {
         if (++depth > DEPTH_MAX) throw malformedLine(number, `it is nested deeper than ${DEPTH_MAX} levels.`);
       } else if (token.name === 'endObject' || token.name === 'endArray') {
         depth -= 1;
       }
-      if (depth === 0) valueCount += 1;
     }
-    if (depth > 0 || valueCount === 0)
+    if (depth > 0 || tokens.length === 0)
       throw malformedLine(number, 'the JSON value does not end on its line.');
-    if (valueCount > 1)
-      throw malformedLine(number, 'it has more than one JSON value; send one station a line.');
     return tokens;
   }
 
+  /**
+   * A line has a tokeniser of its own, which takes one value and nothing after it: one that goes on with the next value
+   * would hold back a word or a text that only begins on the line, and say nothing of it where the body ends.
+   */
   #parse(line: string, number: number): readonly Token[] {
+    const tokenise = jsonParser({ packValues: true, streamValues: false });
     try {
-      const result = this.#tokenise(`${line}\n`);
+      const result = tokenise(`${line}\n`);
       return typeof result === 'symbol' ? [] : (result as { values: Token[] }).values;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw malformedLine(number, `it is not well-formed JSON (${why}).`, error);
+      throw malformedLine(number, `it is not well-formed JSON (${why}); send one station a line.`, error);
     }
   }
 }

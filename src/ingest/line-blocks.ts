@@ -74,7 +74,11 @@ function blockOf(bytes: Buffer, firstLine: number): LineBlock {
 
 function lineEnds(bytes: Buffer): number[] {
   const ends: number[] = [];
-  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) ends.push(at + 1);
+  for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, at + 1)) {
+    ends.push(at + 1);
+    // Blank lines come in runs: a search for each would cost more than all the rest.
+    while (bytes[at + 1] === NEWLINE) ends.push(++at + 1);
+  }
   if ((ends.at(-1) ?? 0) < bytes.length) ends.push(bytes.length);
   return ends;
 }

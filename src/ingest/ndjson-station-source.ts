@@ -20,7 +20,13 @@ async function* readNdjsonStations(
   for await (const { firstLine, bytes, ends } of lineBlocks(pieces)) {
     const events: SourceEvent[] = [];
     let start = 0;
-    for (const [at, end] of ends.entries()) {
+    for (let at = 0; at < ends.length; at++) {
+      const end = ends[at]!;
+      // There may be millions of them in a small zip: each costs a look at its bytes, no more.
+      if (isBlank(bytes, start, end)) {
+        start = end;
+        continue;
+      }
       const line = firstLine + at;
       shape.startAt(line);
       for (const event of shape.take(reader.read(bytes.toString('utf8', start, end), line)))
@@ -29,4 +35,13 @@ async function* readNdjsonStations(
     }
     yield events;
   }
+}
+
+/** Of what JSON takes for white space. */
+function isBlank(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at];
+    if (byte !== 0x0a && byte !== 0x0d && byte !== 0x20 && byte !== 0x09) return false;
+  }
+  return true;
 }

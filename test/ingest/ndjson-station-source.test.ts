@@ -3,6 +3,9 @@ import { JsonNumber, RepeatedValue } from '../../src/domain/raw-value.ts';
 import { ndjsonStations } from '../../src/ingest/ndjson-station-source.ts';
 import { eventsOf, problemOf } from '../support/source-events.ts';
 
+/** A tenth of what a line costs that is read as a text; twice and more what a look at its bytes does. */
+const BLANK_LINE_US_MAX = 0.15;
+
 const read = (body: string | Uint8Array, pieceBytes?: number) =>
   eventsOf(ndjsonStations, body, pieceBytes === undefined ? {} : { pieceBytes });
 
@@ -53,6 +56,9 @@ describe('an NDJSON push as a stream', () => {
     ['an object over two lines', `\n${good}{"bills":\n[]}\n`, 3, /does not end on its line/],
     ['a string over two lines', `${good}{"partnerStationNo":"a longer\nname","bills":[]}`, 2, /line/],
     ['two objects on a line', `${good}{"bills":[]}{"bills":[]}\n`, 2, /one station a line/],
+    ['a word that begins after the last object', `${good}{"bills":[]}nul`, 2, /not well-formed JSON/],
+    ['a text that begins after the last object', `${good}{"bills":[]} "`, 2, /not well-formed JSON/],
+    ['a text that begins after an object', `${good}{"bills":[]}"\n${good}`, 2, /not well-formed JSON/],
     ['a comma between the lines', `{"bills":[]},\n${good}`, 1, /not well-formed JSON/],
     ['an array of stations', `[{"bills":[]}]\n`, 1, /it is an array; send a station as an object/],
     ['a number', `${good}12\n`, 2, /single value/],
@@ -82,5 +88,15 @@ describe('an NDJSON push as a stream', () => {
     expect([endless.status, endless.members.limit, endless.members.line]).to.deep.equal([413, limit, 2]);
     const long = await problemOf(read(`${good}{"x":"${'x'.repeat(1024 * 1024)}"}\n${good}`, 4_000_000));
     expect([long.status, long.members.limit, long.members.line]).to.deep.equal([413, limit, 2]);
+  });
+
+  it('ING-7 blank lines without end take little time, and lines are counted beyond them', async () => {
+    const blankCount = 8_000_000;
+    const body = Buffer.concat([Buffer.from(good), Buffer.alloc(blankCount, '\n'), Buffer.from(good)]);
+    const before = process.cpuUsage();
+    const events = await read(body);
+    const { user, system } = process.cpuUsage(before);
+    expect(events.map((event) => (event as { step: number }).step)).to.deep.equal([1, blankCount + 2]);
+    expect((user + system) / blankCount, 'µs a line').to.be.below(BLANK_LINE_US_MAX);
   });
 });
