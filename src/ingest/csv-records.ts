@@ -31,8 +31,9 @@ class CsvRecordReader {
   readonly #parser: Parser;
   #records: CsvRecord[] = [];
   #headerCellCount = 0;
-  /** Where each line feed stands that no record has passed yet, counted from the body's start. */
+  /** Where each line feed stands, counted from the body's start: from `#nextFeed` on those that no record has passed yet. */
   #lineFeeds: number[] = [];
+  #nextFeed = 0;
   #readBytes = 0;
   /** The lines, and the blank ones, that the records so far have passed. */
   #passedCount = 0;
@@ -53,6 +54,9 @@ class CsvRecordReader {
   }
 
   async read(block: LineBlock): Promise<Problem | null> {
+    // Dropped a block at a time: to move the rest up for each record takes longer than to read it.
+    this.#lineFeeds.splice(0, this.#nextFeed);
+    this.#nextFeed = 0;
     for (const end of block.ends) this.#lineFeeds.push(this.#readBytes + end - 1);
     this.#readBytes += block.bytes.length;
     const fault = await this.#told((tell) => this.#parser.write(block.bytes, tell));
@@ -79,19 +83,19 @@ class CsvRecordReader {
   #keep(cells: readonly string[], { bytes, empty_lines, records }: InfoRecord): void {
     if (records === 1) this.#headerCellCount = cells.length;
     this.#records.push({ line: this.#lineOfNext(empty_lines), cells });
-    const passed = this.#lineFeeds.findIndex((at) => at >= bytes);
-    const passedNow = passed === -1 ? this.#lineFeeds.length : passed;
-    this.#lineFeeds.splice(0, passedNow);
-    this.#passedCount += passedNow;
+    while (this.#nextFeed < this.#lineFeeds.length && this.#lineFeeds[this.#nextFeed]! < bytes) this.#pass(1);
     this.#blankCount = empty_lines;
   }
 
   /** Blank lines come before their record begins: they are passed at once, since there may be no end of them. */
   #passBlanks(blankCount: number): void {
-    const passedNow = blankCount - this.#blankCount;
-    this.#lineFeeds.splice(0, passedNow);
-    this.#passedCount += passedNow;
+    this.#pass(blankCount - this.#blankCount);
     this.#blankCount = blankCount;
+  }
+
+  #pass(lineCount: number): void {
+    this.#nextFeed = Math.min(this.#nextFeed + lineCount, this.#lineFeeds.length);
+    this.#passedCount += lineCount;
   }
 
   /** The parser's own count of lines takes a CRLF inside quotes for two. */

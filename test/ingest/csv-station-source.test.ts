@@ -230,4 +230,17 @@ describe('a CSV push as a stream', () => {
     expect(steps).to.deep.equal([3, blankCount + 4, blankCount + 7]);
     expect(keptBytes).to.be.below(blankCount);
   });
+
+  it('ING-7 what a record costs does not grow with how many come in one piece', async () => {
+    const body = `${HEADER}\n${',,\n'.repeat(200_000)}`;
+    const spent = async (pieceBytes: number) => {
+      const before = process.cpuUsage();
+      for await (const batch of csvStations.read(piecesOf(body, pieceBytes), true))
+        expect(batch.length).to.be.at.least(0);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await spent(4 * 1024);
+    expect((await spent(256 * 1024)) / (await spent(4 * 1024))).to.be.below(3);
+  });
 });
