@@ -1,7 +1,8 @@
 /**
  * Loaded into a real process before its program (`node --import`): ends it with SIGKILL, or freezes it with SIGSTOP, when
- * it comes to one named point between two commits, and tells which points it came by. A point is the function that began a transaction, the stage whose slot the
- * transaction named, and whether its commit is still to come or was just made (before anything that follows a commit).
+ * it comes to one named point between two commits, and tells which points it came by. A point is the function that began
+ * a transaction, the stage whose slot the transaction named, and whether its commit is still to come or was just made
+ * (before anything that follows a commit); or the function that made a change which commits by itself, and `written`.
  *
  * The program itself has no switch for this and does not know of it.
  */
@@ -24,11 +25,22 @@ interface Runner {
 }
 const runner = SqlRunner.prototype as unknown as Runner;
 const runStatement = runner.run;
-runner.run = function (statement, values, answer) {
+runner.run = async function (statement, values, answer) {
+  if (this instanceof Store && answer === 'run') {
+    const caller = callerOf(new Error().stack ?? '');
+    const result = await runStatement.call(this, statement, values, answer);
+    reach(`${caller} written`);
+    return result;
+  }
   const stage = values.find((value) => typeof value === 'string' && isStageName(value));
   if (stage !== undefined && !stageOf.has(this)) stageOf.set(this, String(stage));
   return runStatement.call(this, statement, values, answer);
 };
+
+function reach(point: string): void {
+  if (pointsFile !== '') appendFileSync(pointsFile, `${point}\n`);
+  if (point === killAt && ++times === time) process.kill(process.pid, signal);
+}
 
 const runTransaction = Store.prototype.transaction;
 Store.prototype.transaction = function <T>(
@@ -37,25 +49,22 @@ Store.prototype.transaction = function <T>(
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const caller = callerOf(new Error().stack ?? '');
-  const reach = (tx: object, moment: string) => {
-    const point = [caller, stageOf.get(tx), moment].filter((part) => part !== undefined).join(' ');
-    if (pointsFile !== '') appendFileSync(pointsFile, `${point}\n`);
-    if (point === killAt && ++times === time) process.kill(process.pid, signal);
-  };
+  const come = (tx: object, moment: string) =>
+    reach([caller, stageOf.get(tx), moment].filter((part) => part !== undefined).join(' '));
   return runTransaction.call(this, options, async (tx) => {
     // The first of what follows the commit: no kick has left yet.
-    tx.afterCommit(() => reach(tx, 'committed'));
+    tx.afterCommit(() => come(tx, 'committed'));
     const result = await work(tx);
-    reach(tx, 'before commit');
+    come(tx, 'before commit');
     return result;
   }) as Promise<T>;
 };
 
-/** The innermost function of the program that asked for the transaction. */
+/** The innermost function of the program that asked for the transaction, or for the change. */
 function callerOf(stack: string): string {
   const frames = stack
     .split('\n')
     .slice(1)
-    .filter((frame) => !frame.includes('kill-point.ts'));
+    .filter((frame) => !frame.includes('kill-point.ts') && !frame.includes('store/sql.ts'));
   return /at (?:async )?(?:[\w#.<>]*\.)?#?(\w+)/.exec(frames[0] ?? '')?.[1] ?? 'unknown';
 }
