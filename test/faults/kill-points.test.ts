@@ -2,10 +2,12 @@
  * Promise 1 at its named points: a real process is killed between two commits, at each point that a push comes by, before
  * anything that follows the commit. Others find what it left: nothing is lost, and every effect happened once.
  */
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { findFreePort } from '../../src/stack/ports.ts';
 import { listDifferenceVersions, workOf } from '../support/effects.ts';
-import { KILLABLE, untilKilledAt } from '../support/killed-process.ts';
+import { KILLABLE, untilApiKilledAt, untilKilledAt } from '../support/killed-process.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import {
   assertConserved,
@@ -30,6 +32,7 @@ const WORKER_POINTS = [
   'commitRound bill-station committed',
   'giveBack bill-station committed',
   'tryTake income-diff committed',
+  'closeOneSegment income-diff before commit',
   'closeOneSegment income-diff committed',
   'prepareAndClaim income-diff committed',
   'commitRound income-diff before commit',
@@ -88,10 +91,14 @@ describe('kill -9 between two commits', function () {
   describe('of a worker', () => {
     let system: TestSystem;
     const pushes: Pushed[] = [];
+    const pointsFile = join(tmpdir(), `rooftally-points-${process.pid}`);
     before(async () => {
       system = await startTestSystem({ roles: ['api', 'scheduler'] });
     });
-    after(() => system.stop());
+    after(async () => {
+      await system.stop();
+      await rm(pointsFile, { force: true });
+    });
 
     for (const point of WORKER_POINTS) {
       it(`ENG-2 ENG-11 at "${point}": the places add up at that very instant`, async () => {
@@ -105,7 +112,7 @@ describe('kill -9 between two commits', function () {
     }
 
     it('ENG-2 ENG-11 STA-16 another worker finds all of it: each push is complete, each effect happened once', async () => {
-      const heir = await startWorkerProcess(system, 'heir');
+      const heir = await startWorkerProcess(system, 'heir', { TEST_POINTS_FILE: pointsFile }, KILLABLE);
       try {
         for (const pushed of pushes) await setPaused(system, pushed, false);
         for (const pushed of pushes) {
@@ -120,6 +127,15 @@ describe('kill -9 between two commits', function () {
       }
       await assertConserved(system.store);
     });
+
+    it('ENG-2 there is no commit on the way of a push that no worker died at', async () => {
+      const recorded = new Set((await readFile(pointsFile, 'utf8')).trim().split('\n'));
+      const ofWork = [...recorded].filter(
+        (point) => point.endsWith('committed') && !point.startsWith('migrate'),
+      );
+      const diedAt = WORKER_POINTS.filter((point) => point.endsWith('committed'));
+      expect(ofWork.sort()).to.deep.equal([...diedAt].sort());
+    });
   });
 
   describe('of the API', () => {
@@ -128,26 +144,9 @@ describe('kill -9 between two commits', function () {
         const system = await startTestSystem({ roles: ['api', 'worker', 'scheduler'] });
         try {
           const roofs = await makeRoofs(system.store, { stations: STATIONS, months: MONTHS });
-          const port = String(await findFreePort());
-          const { child, exited } = spawnServe(system, 'doomed', {
-            role: 'api',
-            environment: { TEST_KILL_POINT: point, ROOFTALLY_PORT: port },
-            nodeOptions: KILLABLE,
-          });
-          try {
-            const url = `http://127.0.0.1:${port}`;
-            await until('the API to be ready', DEATH_DEADLINE_MS, async () =>
-              (await fetch(`${url}/readyz`).catch(() => null))?.ok ? true : null,
-            );
-            const unanswered = await push(url, roofs.partner.key, roofs.pushOf(), 'asked-twice').catch(
-              () => null,
-            );
-            expect(unanswered).to.equal(null);
-            await exited;
-            expect(child.signalCode).to.equal('SIGKILL');
-          } finally {
-            child.kill('SIGKILL');
-          }
+          await untilApiKilledAt(system, point, (url) =>
+            push(url, roofs.partner.key, roofs.pushOf(), 'asked-twice'),
+          );
           const again = await until('the identity to be free', 30_000, async () => {
             const reply = await push(system.url, roofs.partner.key, roofs.pushOf(), 'asked-twice');
             return reply.status === 409 ? null : reply;

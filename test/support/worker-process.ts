@@ -21,8 +21,9 @@ export async function startWorkerProcess(
   system: TestSystem,
   name: string,
   environment: Readonly<Record<string, string>> = {},
+  nodeOptions: readonly string[] = [],
 ): Promise<WorkerProcess> {
-  const { child, exited } = spawnServe(system, name, { environment });
+  const { child, exited } = spawnServe(system, name, { environment, nodeOptions });
   await started(child, name);
   return { name, pid: child.pid!, kill: (signal) => void child.kill(signal), exited };
 }
