@@ -16,7 +16,7 @@ import {
   lockReleaseBatch,
   type ReleaseBatch,
 } from '../src/store/lock-releases.ts';
-import { lockRunningTasks, recordProgressIfRunning } from '../src/store/running-tasks.ts';
+import { lockTaskInHand, recordProgressIfRunning } from '../src/store/running-tasks.ts';
 import type { TaskRow } from '../src/store/tasks.ts';
 import type { Transaction } from '../src/store/transaction.ts';
 import type { Kick } from '../src/tasks/kick.ts';
@@ -81,10 +81,10 @@ async function workStep(
   return succeeded(context, progress);
 }
 
-/** LCK-10: the row is locked to the end; who is not its run any more writes nothing. */
+/** LCK-10: the row is locked to the end, by everything that the run was claimed with; who is not that run writes nothing. */
 async function lockTask(tx: Transaction, task: ClaimedTask): Promise<TaskRow> {
-  const [locked] = await lockRunningTasks(tx, [task]);
-  if (locked === undefined) throw new FencedOutError(`task ${task.taskCode}, attempt ${task.runningAttempt}`);
+  const locked = await lockTaskInHand(tx, task);
+  if (locked === null) throw new FencedOutError(`task ${task.taskCode}, attempt ${task.runningAttempt}`);
   return locked;
 }
 
@@ -130,14 +130,12 @@ function succeeded({ identity, version }: ReleaseContext, progress: ReleaseProgr
 }
 
 /** LCK-22: batches that are committed stay; the batch's failure is written with the task's, or it would be lost with B. */
-async function onFailure(tx: Transaction, task: ClaimedTask, failure: Failure): Promise<Ending> {
+async function onFailure(tx: Transaction, claimed: ClaimedTask, failure: Failure): Promise<Ending> {
+  const task = await lockTask(tx, claimed);
   const batch = await findBatch(tx, task);
   if (batch !== null && (await concernsBatch(tx, task, batch)))
     await failBatch(tx, batch.id, { taskId: task.id, attempt: task.runningAttempt }, failure);
-  if (failure.code === LOCKS_LEFT) {
-    const now = await lockTask(tx, task);
-    await recordProgressIfRunning(tx, task, fromTheStart(progressOf(now)));
-  }
+  if (failure.code === LOCKS_LEFT) await recordProgressIfRunning(tx, task, fromTheStart(progressOf(task)));
   return { kind: 'failed', failure };
 }
 

@@ -235,6 +235,9 @@ describe('lock release: two sessions at once', () => {
     for (const [what, change] of [
       ['under another attempt', 'running_attempt = running_attempt + 1'],
       ['ended', 'status = 2'],
+      ['in the hands of another worker', "worker = 'heir'"],
+      ['in another slot', 'slot_no = slot_no + 1'],
+      ['under a later holder of the slot', 'slot_fence = slot_fence + 1'],
     ] as const)
       it(`LCK-10 a task that is ${what} between two batches is another's: its run is fenced though it has the slot, and writes nothing`, async () => {
         const { store } = testStore;
@@ -256,6 +259,30 @@ describe('lock release: two sessions at once', () => {
         });
         expect(await readTask(store, code)).to.deep.include({ retryCount: 0, errorCode: null });
       });
+
+    it('LCK-10 LCK-22 the failure of a run whose task a later holder has by now is not written', async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+      await makeLocks(store, submit, 2);
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      const scripted = new ScriptedStore((await testStore.openAnother()).orm);
+      const worker = makeWorker(scripted);
+      scripted.beforeBegin = async (transaction) => {
+        // Its second batch breaks; what comes then is to write that down.
+        if (transaction === 3)
+          await store.change('DELETE FROM selection_session WHERE id = ?', [submit.sessionId]);
+        if (transaction === 4)
+          await store.change('UPDATE fi_async_task SET slot_fence = slot_fence + 1 WHERE task_code = ?', [
+            code,
+          ]);
+      };
+      expect(await worker.work()).to.equal('FENCED');
+      expect(await readTask(store, code)).to.deep.include({ status: 1, retryCount: 0, errorCode: null });
+      expect(await readBatch(store, submit.versionId)).to.deep.include({
+        status: 'RUNNING',
+        lastErrorCode: null,
+      });
+    });
 
     it('LCK-8 a worker whose lease runs out inside its transaction is not interrupted; the rest another takes over: one release, one summary', async () => {
       const { store } = testStore;
