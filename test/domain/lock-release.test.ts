@@ -4,9 +4,11 @@ import { readParameters } from '../../src/domain/job-parameters.ts';
 import {
   judgeIdentity,
   LOCK_RELEASE_REASONS,
+  LOCK_RELEASE_SCENE,
   lockReleaseCode,
   lockReleaseKey,
   needsSelection,
+  readIdentity,
   stopsAtPublishBoundary,
 } from '../../src/domain/lock-release.ts';
 
@@ -33,6 +35,26 @@ describe('domain: lock release', () => {
       'LOCK_RELEASE:1:PAYMENT_SUCCESS:73078315e2b4bc52dd0c4dd1b95f4fa63bf85f6c5a15628d89826b93a31f2734',
     );
   });
+
+  it('LCK-4 the ids of a selection are kept ascending by value, in whichever order they are named', () => {
+    const asked = { paymentOrderVersionId: '1', lockReleaseReason: 'PAYMENT_SUCCESS' };
+    expect(judgeIdentity({ ...asked, selection: { orderBillIds: ['10', '2', '9'] } })).to.deep.equal({
+      identity: { ...asked, orderBillIds: ['2', '9', '10'] },
+    });
+  });
+
+  for (const reason of ['UNKNOWN', 'build_failed', 'BUILD_FAILED ', '', 'PAYMENT'])
+    it(`LCK-27 "${reason}" is no reason: neither accepted nor carried out`, () => {
+      const identity = { paymentOrderVersionId: '1', lockReleaseReason: reason };
+      expect(judgeIdentity({ ...identity, selection: null })).to.have.property('fault');
+      const key = `LOCK_RELEASE:1:${reason}`;
+      const stored = {
+        taskData: { ...identity, taskScene: LOCK_RELEASE_SCENE },
+        businessKey: key,
+        taskCode: lockReleaseCode(key),
+      };
+      expect(readIdentity(stored)).to.have.property('fault');
+    });
 
   it('LCK-13 four reasons stop at the publish boundary', () => {
     expect(LOCK_RELEASE_REASONS.filter(stopsAtPublishBoundary)).to.deep.equal([

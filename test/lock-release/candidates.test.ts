@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { LockReleaseReason } from '../../src/domain/lock-release.ts';
 import { clampLimit, runTasks } from '../../src/tasks/run-tasks.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
 import { statusOf } from '../support/engine.ts';
@@ -60,6 +61,29 @@ describe('lock release: candidates', () => {
       'SELECT task_code code FROM fi_async_task WHERE status = 2 ORDER BY started_time, id',
     );
     expect(ended.map((row) => row.code)).to.deep.equal([first, second, failed, late]);
+  });
+
+  it('LCK-5 a run by hand without selectors takes the same ones in the same order; what runs takes up no place', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store);
+    const other = await makeSubmit(store);
+    const make = (made: typeof submit, reason: LockReleaseReason, columns: object) =>
+      makeRelease(store, made, reason, { next_execute_time: EARLY, ...columns });
+    const late = await make(submit, 'BUILD_FAILED', { next_execute_time: LATER });
+    const failed = await make(submit, 'SUBMIT_CANCEL', { status: 3, retry_count: 1 });
+    const first = await make(submit, 'ORDER_VOID', {});
+    const second = await make(submit, 'RESUBMIT_REFRESH', {});
+    const earlier = { next_execute_time: '2025-01-01 00:00:00.000' };
+    await make(other, 'BUILD_FAILED', { ...earlier, status: 1, slot_no: 1 });
+    await make(other, 'SUBMIT_CANCEL', { ...earlier, status: 3, retry_count: 3 });
+    await make(other, 'ORDER_VOID', { ...earlier, activation: 0 });
+    await make(other, 'RESUBMIT_REFRESH', { ...earlier, del_flag: 1 });
+    await make(other, 'COMPENSATION_RELEASE', { next_execute_time: NOT_YET });
+    await make(other, 'REVISE_FAILED', { ...earlier, status: 2 });
+    const { engine } = makeWorker(store);
+    const run = { stage: 'lock-release', maxTaskCount: 4, taskCodes: null, businessKeys: null } as const;
+    const { items } = await runTasks(engine, run, 0);
+    expect(items.map((item) => item.taskCode)).to.deep.equal([first, second, failed, late]);
   });
 
   it('LCK-5 a run by hand without selectors takes 50 unless told otherwise, never more than 200', async () => {

@@ -1,9 +1,16 @@
 import { expect } from 'chai';
 import { findInvalidSessions } from '../../src/scheduler/find-invalid-sessions.ts';
+import { cancelSessionIfUnchanged } from '../../src/store/session-cleanups.ts';
 import { openTestStore, type TestStore } from '../support/database.ts';
-import { dueInMs, holdRows, readTask, statusOf, untilWaiting } from '../support/engine.ts';
+import { dueInMs, holdRows, makeSlots, readTask, statusOf, untilWaiting } from '../support/engine.ts';
 import { insertNumberedRow } from '../support/factory.ts';
-import { type MadeSubmit, makeLocks, makeRevise, readSession } from '../support/payment-factory.ts';
+import {
+  type MadeSubmit,
+  makeLocks,
+  makeRevise,
+  PAYMENT_PARTNER,
+  readSession,
+} from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
 
 const INVALIDATED = {
@@ -17,6 +24,7 @@ describe('session clean-up', () => {
   before(async () => {
     testStore = await openTestStore();
     await makeReleaseSlots(testStore.store);
+    await makeSlots(testStore.store, 2, PAYMENT_PARTNER, 'payment-submit');
   });
   after(() => testStore.drop());
   beforeEach(async () => {
@@ -77,7 +85,39 @@ describe('session clean-up', () => {
 
   const heldSlot = `UPDATE stage_slot SET holder = 'somebody', lease_end = NOW(3) + INTERVAL 1 HOUR,
     task_ids = (SELECT JSON_ARRAY(CAST(id AS CHAR)) FROM fi_async_task WHERE task_code = ?)
-    WHERE stage = 'lock-release' AND slot_no = 2`;
+    WHERE stage = ? AND slot_no = 2`;
+  const freeSlot = 'UPDATE stage_slot SET holder = NULL, task_ids = NULL WHERE slot_no = 2';
+
+  /** A release task of the session in this state, whose acceptance is over. */
+  function release(columns: Record<string, string | number>) {
+    return async (submit: MadeSubmit) => {
+      const code = await makeRelease(testStore.store, submit, 'BUILD_FAILED', columns);
+      return () => testStore.store.change('UPDATE fi_async_task SET status = 4 WHERE task_code = ?', [code]);
+    };
+  }
+  const makeOperation = (submit: MadeSubmit, taskCode: string) =>
+    insertNumberedRow(testStore.store, 'fi_resident_income_payment_async_operation_log', {
+      event_id: `event of ${taskCode}`,
+      operation: 'COMPENSATE',
+      target_type: 'PAYMENT_ORDER_VERSION',
+      target_id: submit.versionId,
+      detail: JSON.stringify({ taskCode }),
+    });
+  const makeSubmitTask = async (submit: MadeSubmit, columns: Record<string, string | number> = {}) => {
+    const code = `RIPPS:${submit.versionId}:AUDIT_PLAN`;
+    const id = await insertNumberedRow(testStore.store, 'fi_async_task', {
+      task_type: 'RESIDENT_INCOME_PAYMENT_SUBMIT',
+      task_code: code,
+      business_key: `PAYMENT_SUBMIT:${submit.versionId}:AUDIT_PLAN`,
+      task_data: '{}',
+      stage: 'payment-submit',
+      partner_org_id: '7',
+      max_retry_count: 8,
+      next_execute_time: '2099-01-01',
+      ...columns,
+    });
+    return { id, code };
+  };
 
   function liveVersion(status: string) {
     return async (submit: MadeSubmit) => {
@@ -113,29 +153,25 @@ describe('session clean-up', () => {
     operation: async (submit) => {
       const { store } = testStore;
       const code = await makeRelease(store, submit, 'ORDER_VOID', { status: 3, retry_count: 3 });
-      await insertNumberedRow(store, 'fi_resident_income_payment_async_operation_log', {
-        event_id: `event of ${code}`,
-        operation: 'COMPENSATE',
-        target_type: 'PAYMENT_ORDER_VERSION',
-        target_id: submit.versionId,
-        detail: JSON.stringify({ taskCode: code }),
-      });
+      await makeOperation(submit, code);
       return () => store.change('UPDATE fi_async_task SET status = 4 WHERE task_code = ?', [code]);
     },
     version: liveVersion('BUILDING'),
     'version that is BUILT': liveVersion('BUILT'),
+    'task that is RUNNING': release({ status: 1 }),
+    'task that failed and has attempts left': release({ status: 3, retry_count: 2, due_in_s: 3600 }),
+    'task that failed for good and is asked for by hand': release({
+      status: 3,
+      retry_count: 3,
+      manually_due: 1,
+    }),
     'task of the submit itself': async (submit) => {
-      const id = await insertNumberedRow(testStore.store, 'fi_async_task', {
-        task_type: 'RESIDENT_INCOME_PAYMENT_SUBMIT',
-        task_code: `RIPPS:${submit.versionId}:AUDIT_PLAN`,
-        business_key: `PAYMENT_SUBMIT:${submit.versionId}:AUDIT_PLAN`,
-        task_data: '{}',
-        stage: 'payment-submit',
-        partner_org_id: '7',
-        max_retry_count: 8,
-        next_execute_time: '2099-01-01',
-      });
+      const { id } = await makeSubmitTask(submit);
       return () => testStore.store.change('UPDATE fi_async_task SET status = 4 WHERE id = ?', [id]);
+    },
+    'operation whose task is not there': async (submit) => {
+      await makeOperation(submit, 'RIPLR:never-made');
+      return () => testStore.store.change('DELETE FROM fi_resident_income_payment_async_operation_log');
     },
     batch: async (submit) => {
       const set = (status: string) =>
@@ -149,8 +185,14 @@ describe('session clean-up', () => {
     lease: async (submit) => {
       const { store } = testStore;
       const code = await makeRelease(store, submit, 'SUBMIT_CANCEL', { status: 2 });
-      await store.change(heldSlot, [code]);
-      return () => store.change('UPDATE stage_slot SET holder = NULL, task_ids = NULL WHERE slot_no = 2');
+      await store.change(heldSlot, [code, 'lock-release']);
+      return () => store.change(freeSlot);
+    },
+    'lease of the submit itself': async (submit) => {
+      const { store } = testStore;
+      const { code } = await makeSubmitTask(submit, { status: 2 });
+      await store.change(heldSlot, [code, 'payment-submit']);
+      return () => store.change(freeSlot);
     },
     lock: liveLock('RESERVED'),
     'lock that is ACTIVE': liveLock('ACTIVE'),
@@ -217,6 +259,39 @@ describe('session clean-up', () => {
       stateVersion: 6,
     });
   });
+
+  for (const [what, columns] of Object.entries(notMeant)) {
+    it(`SES-1 a session ${what} by the time of its clean-up stays, says so, and is looked at again`, async () => {
+      const { store } = testStore;
+      const submit = await makeInvalid();
+      const worker = await find();
+      const [column, value] = Object.entries(columns)[0]!;
+      await store.change(`UPDATE selection_session SET ${column} = ? WHERE id = ?`, [
+        value,
+        submit.sessionId,
+      ]);
+      const before = await readSession(store, submit.sessionId);
+      await worker.cleanUp();
+      const code = `RIPSC:${submit.sessionId}`;
+      expect(await readTask(store, code)).to.deep.include({
+        status: 0,
+        retryCount: 0,
+        errorCode: 'SESSION_NOT_INVALIDATED',
+      });
+      expect(await dueInMs(store, code)).to.be.within(1_000, 60_000);
+      expect(await readSession(store, submit.sessionId)).to.deep.equal(before);
+    });
+
+    it(`SES-1 the statement that cancels passes over a session ${what}, whatever its state version`, async () => {
+      const { store } = testStore;
+      const submit = await makeInvalid({ ...columns, state_version: 4 });
+      const before = await readSession(store, submit.sessionId);
+      expect(await cancelSessionIfUnchanged(store, { id: submit.sessionId, stateVersion: 4 })).to.equal(
+        false,
+      );
+      expect(await readSession(store, submit.sessionId)).to.deep.equal(before);
+    });
+  }
 
   it('SES-1 what other sessions have is in nobody’s way', async () => {
     const { store } = testStore;
