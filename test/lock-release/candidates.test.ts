@@ -81,7 +81,7 @@ describe('lock release: candidates', () => {
     await make(other, 'COMPENSATION_RELEASE', { next_execute_time: NOT_YET });
     await make(other, 'REVISE_FAILED', { ...earlier, status: 2 });
     const { engine } = makeWorker(store);
-    const run = { stage: 'lock-release', maxTaskCount: 4, taskCodes: null, businessKeys: null } as const;
+    const run = { stage: 'lock-release', maxTaskCount: 50, taskCodes: null, businessKeys: null } as const;
     const { items } = await runTasks(engine, run, 0);
     expect(items.map((item) => item.taskCode)).to.deep.equal([first, second, failed, late]);
   });
