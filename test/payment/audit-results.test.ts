@@ -74,6 +74,21 @@ describe('payment: results of audits', () => {
     ]);
   });
 
+  it('DEC-14 LCK-2 the release is audited under the event that asked for it', async () => {
+    await send({ unqualifiedBills: [unqualified(0), unqualified(2)] }, 'audit-of-two');
+    const audited = await world.store.many<{ eventId: string; detail: Record<string, unknown> }>(
+      'SELECT event_id eventId, detail FROM fi_resident_income_payment_async_operation_log WHERE target_id = ?',
+      [submit.versionId],
+    );
+    expect(audited.map((one) => one.eventId)).to.deep.equal([
+      `LRA:${audited[0]!.detail.taskCode}:audit-of-two`,
+    ]);
+    expect(audited[0]!.detail).to.deep.include({
+      lockReleaseReason: 'REVIEW_APPROVED_UNQUALIFIED',
+      selection: { orderBillCount: 2 },
+    });
+  });
+
   it('LCK-3 DEC-14 an operator may ask for the release of what the audit found unqualified, and of no other bill', async () => {
     const release = async (indexes: readonly number[]) =>
       (

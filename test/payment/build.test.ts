@@ -158,6 +158,30 @@ describe('payment: build', () => {
       });
     }
 
+    for (const [how, selection, failureCode] of [
+      ['a filter picked', {}, 'NOTHING_TO_PAY'],
+      ['were named', null, 'NAMED_BILL_NOT_PAYABLE'],
+    ] as const)
+      it(`DEC-11 a payment flow that is switched off after the bills ${how}: nothing of the partner is reserved`, async () => {
+        const roofs = await makePaidRoofs(world);
+        const submit = await submitAll(world, roofs, selection === null ? byName(roofs, [0, 1]) : {});
+        await world.store.changeExactly(
+          1,
+          'switching the payment flow off',
+          "UPDATE partner SET payment_flow = 'DISABLED' WHERE partner_org_id = ?",
+          [roofs.partnerOrgId],
+        );
+        await build(roofs);
+        expect(await stateOf(world.store, submit)).to.deep.include({
+          version: 'BUILD_FAILED',
+          failureCode,
+          locks: {},
+        });
+        if (selection === null) expect((await buildTask(submit)).errorMessage).to.contain('NOT_APPLICABLE');
+        else
+          expect((await selectionOf(submit)).dropped).to.deep.equal([{ reason: 'NOT_APPLICABLE', bills: 2 }]);
+      });
+
     it('DEC-11 none left fails the build', async () => {
       const roofs = await makePaidRoofs(world, { stations: 1 });
       const submit = await submitAll(world, roofs);

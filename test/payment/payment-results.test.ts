@@ -65,6 +65,14 @@ describe('payment: results of payments', () => {
       'SELECT event_id eventId, amount FROM fi_resident_income_payment_fact WHERE payment_order_id = ? ORDER BY id',
       [submit.orderId],
     );
+  /** All of a fact that says what it is about, and when. */
+  const wholeFacts = () =>
+    world.store.many(
+      `SELECT event_id eventId, payment_order_version_id versionId, order_bill_id orderBillId,
+              partner_bill_id partnerBillId, amount, reversed_event_id reversedEventId, CAST(paid_time AS CHAR) paidTime
+         FROM fi_resident_income_payment_fact WHERE payment_order_id = ? ORDER BY id`,
+      [submit.orderId],
+    );
   const lockReasons = async () =>
     (await locksOf(world.store, submit.orderId)).map((lock) => lock.releaseReason ?? lock.lockStatus);
   /** On partner bill, platform bill and difference, and the totals of both accounts. */
@@ -82,6 +90,15 @@ describe('payment: results of payments', () => {
       Array(5).fill(partnerBillId),
     );
     return rows.map(({ status, paid: sum, payable }) => `${status} ${sum} ${payable}`);
+  };
+
+  /** Published, of another partner, with one bill. */
+  const otherOrder = async () => {
+    const others = await makePaidRoofs(world, { stations: 1 });
+    const other = await submitAll(world, others);
+    await world.settle(others.partnerOrgId);
+    const [lock] = await locksOf(world.store, other.orderId);
+    return { ...other, orderBillId: lock!.orderBillId };
   };
 
   describe('taken', () => {
@@ -147,6 +164,19 @@ describe('payment: results of payments', () => {
       });
       await world.settle(roofs.partnerOrgId);
       expect((await projection(0))[0]).to.equal('PAID 110.00 0.00');
+    });
+
+    it('DEC-13 LCK-2 each release is audited under the events that asked for it', async () => {
+      await send([paid(0, '110.00', 'one'), paid(1, '110.00', 'two'), failed(2, 'three')]);
+      const audited = await world.store.many<{ event: string; reason: string }>(
+        `SELECT SUBSTRING_INDEX(event_id, ':', -1) event, detail->>'$.lockReleaseReason' reason
+           FROM fi_resident_income_payment_async_operation_log WHERE target_id = ? ORDER BY id`,
+        [submit.versionId],
+      );
+      expect(audited).to.deep.equal([
+        { event: 'one,two', reason: 'PAYMENT_SUCCESS' },
+        { event: 'three', reason: 'PAYMENT_FAIL' },
+      ]);
     });
 
     it('LCK-3 an operator may ask for the release of what results speak of, and of no other bill', async () => {
@@ -215,11 +245,8 @@ describe('payment: results of payments', () => {
     it('DEC-26 the same id for another order is refused', async () => {
       const result = paid(0, '30.00');
       await send([result]);
-      const others = await makePaidRoofs(world, { stations: 1 });
-      const other = await submitAll(world, others);
-      await world.settle(others.partnerOrgId);
-      const [lock] = await locksOf(world.store, other.orderId);
-      const elsewhere = { ...result, orderBillId: lock!.orderBillId };
+      const other = await otherOrder();
+      const elsewhere = { ...result, orderBillId: other.orderBillId };
       await refused(send([elsewhere], other.versionId, other.orderId), 409, 'EVENT_CONFLICT');
     });
 
@@ -266,6 +293,48 @@ describe('payment: results of payments', () => {
       expect((await facts()).map((fact) => fact.amount)).to.deep.equal(['30.00', '-30.00']);
     });
 
+    it('DEC-13 a fact says event, version, bills, amount and time; its reversal the payment’s version and bills, and a time of its own', async () => {
+      const payment = { ...paid(0, '30.00'), paidTime: '2026-02-01T23:59:59.123Z' };
+      await send([payment]);
+      await world.settle(roofs.partnerOrgId);
+      const again = await submitAll(world, roofs, {
+        session: { mode: 'REVISE', paymentOrderId: submit.orderId },
+      });
+      await world.settle(roofs.partnerOrgId);
+      const back = { ...reversed(payment.eventId), paidTime: '2026-02-02T00:00:00.000Z' };
+      expect((await send([back], again.versionId)).status).to.equal(200);
+      const common = {
+        versionId: submit.versionId,
+        orderBillId: orderBills[0],
+        partnerBillId: roofs.bills[0]!.partnerBillId,
+      };
+      expect(await wholeFacts()).to.deep.equal([
+        {
+          ...common,
+          eventId: payment.eventId,
+          amount: '30.00',
+          reversedEventId: null,
+          paidTime: '2026-02-01 23:59:59.123',
+        },
+        {
+          ...common,
+          eventId: back.eventId,
+          amount: '-30.00',
+          reversedEventId: payment.eventId,
+          paidTime: '2026-02-02 00:00:00.000',
+        },
+      ]);
+    });
+
+    it('DEC-13 what was taken back is not paid any more: the same bill can be paid in full', async () => {
+      const payment = paid(0, '110.00');
+      await send([payment]);
+      await send([reversed(payment.eventId)]);
+      const { status, body } = await send([paid(0, '110.00')]);
+      expect([status, body.results?.[0].paidAmount]).to.deep.equal([200, '110.00']);
+      await refused(send([paid(0, '0.01')]), 422, 'MORE_THAN_THE_BILL');
+    });
+
     it('DEC-13 once', async () => {
       const payment = paid(0, '30.00');
       await send([payment]);
@@ -279,6 +348,12 @@ describe('payment: results of payments', () => {
       await refused(send([reversed('never-came')]), 409, 'NO_SUCH_PAYMENT');
       const payment = paid(0, '30.00');
       await send([payment]);
+      const other = await otherOrder();
+      await refused(
+        send([reversed(payment.eventId)], other.versionId, other.orderId),
+        409,
+        'NO_SUCH_PAYMENT',
+      );
       const back = reversed(payment.eventId);
       await send([back]);
       await refused(send([reversed(back.eventId)]), 409, 'NO_SUCH_PAYMENT');
@@ -302,6 +377,10 @@ describe('payment: results of payments', () => {
       refused(send([paid(0, '1.00', 'twice'), paid(1, '1.00', 'twice')]), 400, 'MALFORMED_BODY'));
     it('DEC-26 an order bill of another order', () =>
       refused(send([{ ...paid(0, '1.00'), orderBillId: '999999' }]), 409, 'OTHER_ORDER_BILL'));
+    it('DEC-26 an order bill that is another order’s', async () => {
+      const { orderBillId } = await otherOrder();
+      await refused(send([{ ...paid(0, '1.00'), orderBillId }]), 409, 'OTHER_ORDER_BILL');
+    });
     it('DEC-26 a version of another order', () =>
       refused(send([paid(0, '1.00')], '999999'), 409, 'OTHER_VERSION'));
     it('PAY-6 an order that is not there', () =>
@@ -313,6 +392,16 @@ describe('payment: results of payments', () => {
       await world.settle(roofs.partnerOrgId);
       await refused(send([paid(0, '1.00')]), 409, 'BILL_NOT_LOCKED');
     });
+
+    for (const column of ['session_id', 'submit_attempt', 'data_version'])
+      it(`DEC-26 LCK-14 a bill whose lock is another submit’s by its ${column}`, async () => {
+        await arrange();
+        await world.store.change(
+          `UPDATE fi_resident_income_payment_bill_lock SET ${column} = ${column} + 7 WHERE order_bill_id = ?`,
+          [orderBills[0]!],
+        );
+        await refused(send([paid(0, '1.00')]), 409, 'BILL_NOT_LOCKED');
+      });
 
     it('DEC-13 the earlier version once a later one is published', async () => {
       await arrange();

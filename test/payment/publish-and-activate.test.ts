@@ -174,6 +174,19 @@ describe('payment: publishing and activating', () => {
       };
     };
 
+    it('PAY-4 the order points at the number of the version, which is not its id', async () => {
+      const submit = await revise([0, 2]);
+      await steps(2);
+      expect(await stateOf(world.store, submit)).to.deep.include({ version: 'BUILT', published: '1' });
+      await steps(1);
+      expect(await stateOf(world.store, submit)).to.deep.include({
+        version: 'PUBLISHED',
+        session: 'PUBLISHED_LOCK_SYNCING',
+        published: '2',
+      });
+      expect([first.versionId, submit.versionId]).not.to.include('2');
+    });
+
     it('PAY-5 takes kept locks over from the version that was published last, with session, attempt, token and order bill', async () => {
       await revise([0, 1]);
       await world.settle(roofs.partnerOrgId);

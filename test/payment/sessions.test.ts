@@ -161,6 +161,102 @@ describe('payment: sessions and their bills', () => {
       ]);
     });
 
+    /** One bill's row of the read model is otherwise than the five others: what a filter and what a name makes of it. */
+    const rows: readonly [string, string, string | null][] = [
+      ['paid in part', "payment_status = 'PARTIALLY_PAID'", null],
+      ['paid', "payment_status = 'PAID'", 'PAID'],
+      ['settled', "payment_status = 'SETTLED'", 'SETTLED'],
+      ['not applicable', "payment_status = 'NOT_APPLICABLE'", 'NOT_APPLICABLE'],
+      ['not verified, though PAYABLE still', "partner_query_status = 'NOT_VERIFIED'", 'NOT_VERIFIED'],
+      ['unqualified, though PAYABLE still', "partner_query_status = 'UNQUALIFIED'", 'UNQUALIFIED'],
+      ['without a verdict', 'partner_query_status = NULL', 'NOT_VERIFIED'],
+      ['whose pre-rent check failed', "pre_rent_check_result = 'FAIL'", 'PRE_RENT_FAILED'],
+      ['whose pre-rent check passed', "pre_rent_check_result = 'PASS'", null],
+      ['without a partner bill', 'partner_bill_id = NULL', 'NO_SNAPSHOT'],
+    ];
+    for (const [what, change, reason] of rows)
+      it(`DEC-11 a bill ${what} ${reason === null ? 'can' : 'cannot'} be chosen, by filter or by name`, async () => {
+        const { partnerBillId } = roofs.bills[0]!;
+        const SNAPSHOT = 'fi_resident_income_payment_bill_dimension_snapshot';
+        const before = await world.store.one<Record<string, string | null>>(
+          `SELECT id, payment_status, partner_query_status, pre_rent_check_result, partner_bill_id FROM ${SNAPSHOT} WHERE partner_bill_id = ?`,
+          [partnerBillId],
+        );
+        const session = await open();
+        await world.store.changeExactly(
+          1,
+          'changing a snapshot',
+          `UPDATE ${SNAPSHOT} SET ${change} WHERE id = ?`,
+          [before.id!],
+        );
+        try {
+          const filtered = await select(session.id);
+          expect(filtered.body.selection.chosen).to.equal(reason === null ? 6 : 5);
+          const { status, body } = await select(session.id, { partnerBillIds: [partnerBillId] });
+          expect([status, body.faults ?? body.selection.chosen]).to.deep.equal(
+            reason === null ? [200, 1] : [422, [{ partnerBillId, reason }]],
+          );
+        } finally {
+          await world.store.change(
+            `UPDATE ${SNAPSHOT} SET payment_status = ?, partner_query_status = ?, pre_rent_check_result = ?, partner_bill_id = ? WHERE id = ?`,
+            [
+              before.payment_status!,
+              before.partner_query_status!,
+              before.pre_rent_check_result!,
+              before.partner_bill_id!,
+              before.id!,
+            ],
+          );
+        }
+      });
+
+    it('DEC-11 a bill that was deleted cannot be named, whatever its snapshot says', async () => {
+      const paid = await makePaidRoofs(world, { stations: 1 });
+      const session = await openSession(world, paid);
+      const { partnerBillId } = paid.bills[0]!;
+      await world.store.change('UPDATE fi_customer_bill_partner SET del_flag = 1 WHERE id = ?', [
+        partnerBillId,
+      ]);
+      const { body } = await select(session.id, { partnerBillIds: [partnerBillId] });
+      expect(body.faults).to.deep.equal([{ partnerBillId, reason: 'NO_SNAPSHOT' }]);
+    });
+
+    for (const [lockStatus, chosen] of [
+      ['RESERVED', 5],
+      ['ACTIVE', 5],
+      ['RELEASED', 6],
+    ] as const)
+      it(`DEC-11 a lock that is ${lockStatus} ${chosen === 6 ? 'is in nobody’s way' : 'keeps its bill from being chosen'}`, async () => {
+        const { platformStationId, partnerBillId } = roofs.bills[0]!;
+        await makeBillLock(
+          world.store,
+          { platformStationId, month: JANUARY },
+          { payment_order_id: '4711', lock_status: lockStatus },
+        );
+        const session = await open();
+        expect((await select(session.id)).body.selection.chosen).to.equal(chosen);
+        const named = await select(session.id, { partnerBillIds: [partnerBillId] });
+        expect(named.status).to.equal(chosen === 6 ? 200 : 422);
+      });
+
+    it('DEC-11 a REVISE may choose what its published version holds, not what another version of its order does', async () => {
+      const paid = await makePaidRoofs(world);
+      const { orderId } = await submitAll(world, paid);
+      await world.settle(paid.partnerOrgId);
+      const session = await openSession(world, paid, { mode: 'REVISE', paymentOrderId: orderId });
+      const [own, other] = paid.bills.map((one) => one.partnerBillId) as [string, string];
+      await world.store.changeExactly(
+        1,
+        'relabelling a lock',
+        'UPDATE fi_resident_income_payment_bill_lock SET data_version = 2 WHERE partner_bill_id = ?',
+        [other],
+      );
+      expect((await select(session.id)).body.selection.chosen).to.equal(1);
+      expect((await select(session.id, { partnerBillIds: [own] })).status).to.equal(200);
+      const { body } = await select(session.id, { partnerBillIds: [own, other] });
+      expect(body.faults).to.deep.equal([{ partnerBillId: other, reason: `LOCKED_BY_ORDER:${orderId}` }]);
+    });
+
     it('DEC-10 once submitted they are fixed', async () => {
       const paid = await makePaidRoofs(world, { stations: 1 });
       const { sessionId } = await submitAll(world, paid);
