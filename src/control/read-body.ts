@@ -12,7 +12,15 @@ interface Fault {
 
 /** Whatever its content type says: a body that is not looked at is a wish that is passed over in silence. */
 export function parseJsonBodies(): RequestHandler {
-  return express.json({ limit: BODY_BYTES_MAX, type: () => true });
+  return express.json({ limit: BODY_BYTES_MAX, type: () => true, reviver: keepAmount });
+}
+
+/** Members that may be JSON numbers and are amounts. */
+const AMOUNTS: ReadonlySet<string> = new Set(['amount', 'tolerance']);
+
+/** DEC-17: an amount is judged as it was written; a number that was parsed says nothing of exponent or further decimals. */
+function keepAmount(name: string, value: unknown, written?: { readonly source?: string }): unknown {
+  return typeof value === 'number' && AMOUNTS.has(name) ? (written?.source ?? value) : value;
 }
 
 /** A missing body counts as `{}`. @throws Problem 400 that names each fault by its JSON pointer */

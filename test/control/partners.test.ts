@@ -196,6 +196,9 @@ describe('control: partners', () => {
       'to a fraction of a slot': { caps: { 'bill-station': 1.5 } },
       'to no caps': { caps: null },
       'to a tolerance that is none': { tolerance: '1e3' },
+      'to a tolerance with an exponent (DEC-17)': '{"tolerance": 1e3}',
+      'to a tolerance finer than the fen, though the number is not (DEC-17)':
+        '{"tolerance": 0.1000000000000000055}',
       'in part: a good change beside a bad one': { paused: true, caps: { nowhere: 1 } },
     })) {
       it(`not ${what}`, async () => {

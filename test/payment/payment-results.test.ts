@@ -227,6 +227,21 @@ describe('payment: results of payments', () => {
       expect(await facts()).to.have.length(1);
     });
 
+    it('DEC-17 DEC-26 the amount of a repeat may be written otherwise, as text or as a number', async () => {
+      const result = paid(0, '30.00');
+      const first = await send([result]);
+      for (const text of ['"30"', '"030.0"', '30', '30.0', '30.00']) {
+        const body = JSON.stringify({
+          paymentOrderVersionId: submit.versionId,
+          results: [{ ...result, amount: 'HERE' }],
+        });
+        const path = `/payment-orders/${submit.orderId}/payment-results`;
+        const again = await world.plane.ask('POST', path, body.replace('"HERE"', text));
+        expect([again.status, again.body], text).to.deep.equal([200, first.body]);
+      }
+      expect(await facts()).to.have.length(1);
+    });
+
     it('DEC-26 beside new ones only the new ones are taken', async () => {
       const result = paid(0, '30.00');
       const first = await send([result]);
@@ -370,6 +385,34 @@ describe('payment: results of payments', () => {
     it('DEC-13 more than the bill', () =>
       refused(send([paid(1, '1.00'), paid(0, '110.01')]), 422, 'MORE_THAN_THE_BILL'));
     it('DEC-13 nothing', () => refused(send([paid(0, '0.00')]), 422, 'AMOUNT_NOT_POSITIVE'));
+    for (const text of [
+      '"1e2"',
+      '1e2',
+      '" 1"',
+      '"+1"',
+      '"1."',
+      '1.005',
+      '0.1000000000000000055',
+      '-1.00',
+      '1E-2',
+      'null',
+    ])
+      it(`DEC-17 what is no amount as it is written: ${text}`, async () => {
+        const body = JSON.stringify({
+          paymentOrderVersionId: submit.versionId,
+          results: [{ ...paid(0, 'HERE'), amount: 'HERE' }],
+        });
+        const { status, body: answer } = await world.plane.ask(
+          'POST',
+          `/payment-orders/${submit.orderId}/payment-results`,
+          body.replace('"HERE"', text),
+        );
+        expect([status, answer.code, answer.faults?.[0].pointer]).to.deep.equal([
+          400,
+          'MALFORMED_BODY',
+          '/results/0/amount',
+        ]);
+      });
     it('DEC-13 a negative amount', () => refused(send([paid(0, '-1.00')]), 400, 'MALFORMED_BODY'));
     it('DEC-26 an order bill twice', () =>
       refused(send([paid(0, '1.00'), failed(0)]), 422, 'ORDER_BILL_TWICE'));

@@ -133,6 +133,23 @@ describe('payment: publishing and activating', () => {
     });
   });
 
+  it('PAY-5 LCK-14 activates the locks of its own submit, whichever others name its version', async () => {
+    roofs = await makePaidRoofs(world, { stations: 4 });
+    const submit = await submitAll(world, roofs);
+    await steps(3);
+    const locks = await locksOf(world.store, submit.orderId);
+    const LOCK = 'UPDATE fi_resident_income_payment_bill_lock SET';
+    for (const [index, column] of ['session_id', 'submit_attempt', 'data_version'].entries())
+      await world.store.change(`${LOCK} ${column} = ${column} + 7 WHERE id = ?`, [locks[index]!.id]);
+    await turn();
+    expect((await locksOf(world.store, submit.orderId)).map((lock) => lock.lockStatus)).to.deep.equal([
+      'RESERVED',
+      'RESERVED',
+      'RESERVED',
+      'ACTIVE',
+    ]);
+  });
+
   describe('of a REVISE', () => {
     let first: OpenSubmit;
     /** Three bills, of which the first two are in a published order. */

@@ -172,6 +172,7 @@ describe('payment: sessions and their bills', () => {
       ['without a verdict', 'partner_query_status = NULL', 'NOT_VERIFIED'],
       ['whose pre-rent check failed', "pre_rent_check_result = 'FAIL'", 'PRE_RENT_FAILED'],
       ['whose pre-rent check passed', "pre_rent_check_result = 'PASS'", null],
+      ['whose pre-rent was not checked', 'pre_rent_check_result = NULL', null],
       ['without a partner bill', 'partner_bill_id = NULL', 'NO_SNAPSHOT'],
     ];
     for (const [what, change, reason] of rows)
