@@ -57,16 +57,22 @@ async function insert(tx: Transaction, wish: OpenSession): Promise<string> {
   const { mode, partnerOrgId, months, creatorUserId, paymentOrderId } = wish;
   if ((await findPartner(tx, partnerOrgId)) === null) throw noSuchPartnerOrg(partnerOrgId);
   if (mode === 'REVISE') await requireRevisable(tx, wish);
+  else if (paymentOrderId !== null) throw namesAnOrder(paymentOrderId);
   const id = await insertSessionIfFree(tx, {
     partnerOrgId,
     mode,
     months,
     creatorUserId,
-    targetPaymentOrderId: mode === 'REVISE' ? paymentOrderId : null,
+    targetPaymentOrderId: paymentOrderId,
     activeReviseKey: mode === 'REVISE' ? reviseKey(paymentOrderId!) : null,
   });
   if (id !== null) return id;
   throw refuse('REVISE_LIVE', `Order ${paymentOrderId} is being revised by another session.`);
+}
+
+function namesAnOrder(paymentOrderId: string): Problem {
+  const detail = `A NEW session makes an order of its own; for order ${paymentOrderId} ask for the mode REVISE.`;
+  return new Problem(422, 'NEW_NAMES_AN_ORDER', detail);
 }
 
 async function requireRevisable(tx: Transaction, wish: OpenSession): Promise<OrderRow> {

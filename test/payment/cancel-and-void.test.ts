@@ -63,9 +63,17 @@ describe('payment: cancelling and voiding', () => {
           version: 'CANCELLED',
           locks: locked === 0 ? {} : { RESERVED: locked },
           releases: { SUBMIT_CANCEL: 0 },
+          phases: {
+            BUILD: steps === 3 ? 'DONE' : 'CANCELLED',
+            PUBLISH: 'CANCELLED',
+            LOCK_ACTIVATE: 'CANCELLED',
+            AUDIT_PLAN: 'CANCELLED',
+            LOCK_RELEASE: 'INIT',
+          },
         });
         await world.settle(roofs.partnerOrgId);
-        const { version, locks, releases, published: pointer } = await stateOf(world.store, submit);
+        const { version, locks, releases, phases, published: pointer } = await stateOf(world.store, submit);
+        expect(phases.LOCK_RELEASE).to.equal('DONE');
         expect([version, pointer, releases]).to.deep.equal(['CANCELLED', null, { SUBMIT_CANCEL: 2 }]);
         expect(locks).to.deep.equal(locked === 0 ? {} : { RELEASED: locked });
         expect(

@@ -166,6 +166,20 @@ describe('payment: results of payments', () => {
       expect((await projection(0))[0]).to.equal('PAID 110.00 0.00');
     });
 
+    it('DEC-13 only what has a fact is refreshed: a failed payment changes no amount', async () => {
+      const refreshed = async () => {
+        const { n } = await world.store.one<{ n: string }>(
+          "SELECT COUNT(*) n FROM fi_async_task WHERE stage = 'account-shard' AND partner_org_id = ? AND status = 0",
+          [roofs.partnerOrgId],
+        );
+        return Number(n);
+      };
+      await send([failed(0)]);
+      expect(await refreshed()).to.equal(0);
+      await send([failed(1), paid(2, '110.00')]);
+      expect(await refreshed()).to.equal(1);
+    });
+
     it('DEC-13 LCK-2 each release is audited under the events that asked for it', async () => {
       await send([paid(0, '110.00', 'one'), paid(1, '110.00', 'two'), failed(2, 'three')]);
       const audited = await world.store.many<{ event: string; reason: string }>(
@@ -426,6 +440,10 @@ describe('payment: results of payments', () => {
     });
     it('DEC-26 a version of another order', () =>
       refused(send([paid(0, '1.00')], '999999'), 409, 'OTHER_VERSION'));
+    it('DEC-26 a version that is another order’s', async () => {
+      const { versionId } = await otherOrder();
+      await refused(send([paid(0, '1.00')], versionId), 409, 'OTHER_VERSION');
+    });
     it('PAY-6 an order that is not there', () =>
       refused(send([paid(0, '1.00')], submit.versionId, '999999'), 404, 'NO_SUCH_ORDER'));
 

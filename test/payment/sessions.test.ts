@@ -54,6 +54,7 @@ describe('payment: sessions and their bills', () => {
       ['what is no month', () => ({ months: ['2026-13'] }), 400, 'MALFORMED_BODY'],
       ['an unknown field', () => ({ month: JANUARY }), 400, 'MALFORMED_BODY'],
       ['a REVISE of nothing', () => ({ mode: 'REVISE' }), 422, 'NO_ORDER_NAMED'],
+      ['a NEW that names an order', () => ({ mode: 'NEW', paymentOrderId: '1' }), 422, 'NEW_NAMES_AN_ORDER'],
       [
         'a REVISE of an order that is not there',
         () => ({ mode: 'REVISE', paymentOrderId: '999999' }),
@@ -85,6 +86,29 @@ describe('payment: sessions and their bills', () => {
       expect((await revise('lin')).status).to.equal(201);
       const second = await revise('lin');
       expect([second.status, second.body.code]).to.deep.equal([409, 'REVISE_LIVE']);
+    });
+
+    it('PAY-1 an order of another partner cannot be revised', async () => {
+      const paid = await makePaidRoofs(world, { stations: 1 });
+      const { orderId } = await submitAll(world, paid);
+      await world.settle(paid.partnerOrgId);
+      const wish = { mode: 'REVISE', partnerOrgId: roofs.partnerOrgId, months: roofs.months };
+      const { status, body } = await world.plane.ask('POST', '/payment-sessions', {
+        ...wish,
+        paymentOrderId: orderId,
+      });
+      expect([status, body.code]).to.deep.equal([404, 'NO_SUCH_ORDER']);
+    });
+
+    it('PAY-1 a published REVISE makes room for another', async () => {
+      const paid = await makePaidRoofs(world, { stations: 1 });
+      const { orderId } = await submitAll(world, paid);
+      await world.settle(paid.partnerOrgId);
+      const session = { mode: 'REVISE', paymentOrderId: orderId };
+      const first = await submitAll(world, paid, { session });
+      await world.settle(paid.partnerOrgId);
+      const next = await openSession(world, paid, session);
+      expect([next.status, next.id !== first.sessionId]).to.deep.equal(['SELECTING', true]);
     });
 
     it('PAY-1 a cancelled REVISE makes room for another', async () => {
@@ -286,6 +310,52 @@ describe('payment: sessions and their bills', () => {
         [session.id],
       );
       expect(Number(n)).to.equal(1);
+    });
+
+    it('PAY-2 numbers versions by order, attempts by session, and wakes the stage', async () => {
+      const paid = await makePaidRoofs(world, { stations: 1 });
+      const first = await submitAll(world, paid);
+      expect(world.wake.kicks.at(-1)).to.equal(`payment-submit/${paid.partnerOrgId}`);
+      await world.settle(paid.partnerOrgId);
+      const second = await submitAll(world, paid, {
+        session: { mode: 'REVISE', paymentOrderId: first.orderId },
+      });
+      const versions = await world.store.many(
+        `SELECT target_data_version number, submit_attempt attempt, session_id sessionId
+           FROM fi_resident_income_payment_order_version WHERE payment_order_id = ? ORDER BY id`,
+        [first.orderId],
+      );
+      expect(versions).to.deep.equal([
+        { number: '1', attempt: 1, sessionId: first.sessionId },
+        { number: '2', attempt: 1, sessionId: second.sessionId },
+      ]);
+    });
+
+    it('PAY-2 a session that is under way, published or cancelled is not submitted again', async () => {
+      const paid = await makePaidRoofs(world, { stations: 1 });
+      const again = async (sessionId: string) =>
+        (await world.plane.ask('POST', `/payment-sessions/${sessionId}/submit`)).body.code;
+      const submit = await submitAll(world, paid);
+      expect(await again(submit.sessionId), 'under way').to.equal('SESSION_NOT_OPEN');
+      await world.settle(paid.partnerOrgId);
+      expect(await again(submit.sessionId), 'published').to.equal('SESSION_NOT_OPEN');
+      const given = await openSession(world, paid);
+      await ask(world, `/payment-sessions/${given.id}/cancel`);
+      expect(await again(given.id), 'cancelled').to.equal('SESSION_NOT_OPEN');
+    });
+
+    it('PAY-2 LCK-20 a session that was invalidated takes no bills and no submit', async () => {
+      const session = await open();
+      await select(session.id);
+      await world.store.changeExactly(
+        1,
+        'invalidating a session',
+        "UPDATE selection_session SET invalidated_flag = 1, invalidated_reason = 'INVALID_REVISE_SESSION' WHERE id = ?",
+        [session.id],
+      );
+      const { status, body } = await world.plane.ask('POST', `/payment-sessions/${session.id}/submit`);
+      expect([status, body.code]).to.deep.equal([409, 'SESSION_INVALIDATED']);
+      expect((await select(session.id)).body.code).to.equal('SESSION_NOT_OPEN');
     });
 
     it('PAY-1 an unknown session is not found', async () => {
