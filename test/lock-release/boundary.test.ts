@@ -166,6 +166,22 @@ describe('lock release: the publish boundary', () => {
     });
   });
 
+  for (const [reason, freed] of [
+    ['BUILD_FAILED', false],
+    ['COMPENSATION_RELEASE', true],
+  ] as const)
+    it(`LCK-13 of an order that is deleted ${reason} releases ${freed ? 'all' : 'nothing: each batch gives the boundary to its UPDATE'}`, async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { order: { deleted: 1 } });
+      const ids = await makeLocks(store, submit, 2);
+      const code = await makeRelease(store, submit, reason);
+      await makeWorker(store).work();
+      expect(new Set(await lockStatuses(store, ids))).to.deep.equal(
+        new Set([freed ? 'RELEASED' : 'RESERVED']),
+      );
+      expect(await statusOf(store, code)).to.equal(freed ? 'SUCCESS' : 'FAILED');
+    });
+
   it('LCK-13 published after some batches: cancelled with the counts, and what is left stays', async () => {
     const { store } = testStore;
     const submit = await makeSubmit(store, { batch: { batch_size: 2 } });

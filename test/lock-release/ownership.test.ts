@@ -93,6 +93,25 @@ describe('lock release: exactly its own locks', () => {
     expect((await readBatch(store, submit.versionId)).processedCount).to.equal(1);
   });
 
+  for (const [size, locks, batchCount] of [
+    [null, 1_000, 1],
+    [null, 1_001, 2],
+    [0, 1_001, 2],
+    [-1, 5, 1],
+    [2, 5, 3],
+  ] as const)
+    it(`LCK-16 with a batch size of ${size ?? 'none'} ${locks} locks go in ${batchCount} batches`, async () => {
+      const { store } = testStore;
+      const submit = await makeSubmit(store, { batch: { batch_size: size } });
+      const own = await makeLocks(store, submit, locks);
+      const code = await makeRelease(store, submit, 'BUILD_FAILED');
+      await makeWorker(store).work();
+      const { status, result } = await readTask(store, code);
+      const progress = { cursor: own.at(-1), releasedCount: locks, batchCount };
+      expect([status, result]).to.deep.equal([2, progress]);
+      expect(new Set(await lockStatuses(store, own))).to.deep.equal(new Set(['RELEASED']));
+    });
+
   describe('a selection', () => {
     it('LCK-4 keeps paging, update and count to the bills that it names', async () => {
       const { store } = testStore;

@@ -45,6 +45,13 @@ describe('payment: cancelling and voiding', () => {
       const session = await openSession(world, roofs);
       const { status, body } = await cancel({ sessionId: session.id });
       expect([status, body.status]).to.deep.equal([200, 'CANCELLED']);
+      const kept = (await listAudit(world.store)).filter((one) => one.action === 'PAYMENT_SESSION_CANCEL');
+      expect(kept.at(-1), 'who and why is kept').to.deep.include({
+        target: session.id,
+        before: { status: 'SELECTING' },
+        after: { status: 'CANCELLED' },
+        reason: 'not this month',
+      });
       expect((await cancel({ sessionId: session.id })).body.code).to.equal('SESSION_ENDED');
     });
 

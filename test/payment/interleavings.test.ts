@@ -6,9 +6,16 @@ import { expect } from 'chai';
 import type { StageName } from '../../src/domain/stage.ts';
 import { cancelPaymentSession } from '../../src/payment/cancel-session.ts';
 import { handOverOrder } from '../../src/payment/hand-over-order.ts';
+import { submitSession } from '../../src/payment/start-submit.ts';
 import { voidOrder } from '../../src/payment/void-order.ts';
-import type { Store, Transaction, TransactionOptions } from '../../src/store/transaction.ts';
-import { readTask, type Signal, signal, untilWaiting } from '../support/engine.ts';
+import {
+  NEW_READ_COMMITTED,
+  type Store,
+  type Transaction,
+  type TransactionOptions,
+} from '../../src/store/transaction.ts';
+import { holdRows, readTask, type Signal, signal, untilWaiting } from '../support/engine.ts';
+import { versionStatus } from '../support/payment-factory.ts';
 import {
   ask,
   JANUARY,
@@ -16,6 +23,7 @@ import {
   makePaidRoofs,
   type OpenSubmit,
   openPayments,
+  openSession,
   type PaidRoofs,
   type Payments,
   stateOf,
@@ -145,6 +153,57 @@ describe('payment: two at once', () => {
       const task = await readTask(world.store, `RIPPS:${submit.versionId}:BUILD`);
       expect([task.status, task.errorCode]).to.deep.equal([4, 'SUBMIT_GIVEN_UP']);
     });
+  });
+
+  describe('a submit and a cancel', () => {
+    const openAgain = async () => {
+      const session = await openSession(world, roofs);
+      await ask(world, `/payment-sessions/${session.id}/bills`);
+      return session.id as string;
+    };
+    const versionsOf = (sessionId: string) =>
+      world.store.many<{ id: string }>(
+        'SELECT id FROM fi_resident_income_payment_order_version WHERE session_id = ?',
+        [sessionId],
+      );
+    const submitting = (sessionId: string) => (store: Store) =>
+      submitSession(store, sessionId, 'test', world.wake).then(() => undefined);
+
+    it('PAY-2 PAY-7 the submit first: the cancel is put off; then it gives the version up, too', async () => {
+      const sessionId = await openAgain();
+      const first = await stopCommand(submitting(sessionId));
+      const cancelIt = () => cancelPaymentSession(world.store, sessionId, command, world.wake);
+      expect(await inOrder(first, () => codeOf(cancelIt()))).to.equal('BusyError');
+      await cancelIt();
+      const [version, ...others] = await versionsOf(sessionId);
+      expect(others).to.deep.equal([]);
+      expect(await versionStatus(world.store, version!.id)).to.equal('CANCELLED');
+    });
+
+    it('PAY-2 PAY-7 the cancel first: there is nothing to submit any more', async () => {
+      const sessionId = await openAgain();
+      const first = await stopCommand((store) => cancelPaymentSession(store, sessionId, command, world.wake));
+      expect(await inOrder(first, () => codeOf(submitting(sessionId)(world.store)))).to.equal(
+        'SESSION_NOT_OPEN',
+      );
+      expect(await versionsOf(sessionId)).to.deep.equal([]);
+    });
+  });
+
+  it('ENG-17 PAY-7 a cancel locks the version, then its session, as a build does', async () => {
+    const held = await holdRows(
+      await world.stages.testStore.openAnother(),
+      'SELECT id FROM fi_resident_income_payment_order_version WHERE id = ? FOR UPDATE',
+      [submit.versionId],
+    );
+    const cancelled = cancel();
+    await untilWaiting(world.store);
+    await world.store.transaction(NEW_READ_COMMITTED, (tx) =>
+      tx.one('SELECT id FROM selection_session WHERE id = ? FOR UPDATE NOWAIT', [submit.sessionId]),
+    );
+    await held.release();
+    await cancelled;
+    expect((await stateOf(world.store, submit)).session).to.equal('CANCELLED');
   });
 
   describe('a publish and a cancel', () => {

@@ -208,12 +208,24 @@ describe('payment: revising an order', () => {
         ]);
       });
 
-    it('LCK-29 a session that was handed over cannot be cancelled by hand once it has failed', async () => {
+    it('PAY-7 LCK-29 a session that was handed over cannot be cancelled by hand once it has failed, nor when it is closed out', async () => {
       const submit = await revise({ partnerBillIds: ids([0]) });
       await handOver();
+      const cancelled = async () => {
+        const { status, body } = await world.plane.ask(
+          'POST',
+          `/payment-sessions/${submit.sessionId}/cancel`,
+        );
+        return [status, body.code];
+      };
       await world.turn('payment-submit', roofs.partnerOrgId);
-      const { status, body } = await world.plane.ask('POST', `/payment-sessions/${submit.sessionId}/cancel`);
-      expect([status, body.code]).to.deep.equal([409, 'SESSION_INVALIDATED']);
+      expect(await cancelled()).to.deep.equal([409, 'SESSION_INVALIDATED']);
+      await world.turn('lock-release', roofs.partnerOrgId);
+      expect(await stateOf(world.store, submit)).to.deep.include({
+        version: 'CANCELLED',
+        session: 'SUBMIT_FAILED',
+      });
+      expect(await cancelled()).to.deep.equal([409, 'SESSION_INVALIDATED']);
     });
   });
 });
