@@ -12,6 +12,7 @@ import {
   readLocks,
 } from '../support/payment-factory.ts';
 import { forgetTasks, makeRelease, makeReleaseSlots, makeWorker } from '../support/release-world.ts';
+import { ScriptedStore } from '../support/scripted-store.ts';
 
 describe('lock release: exactly its own locks', () => {
   let testStore: TestStore;
@@ -111,6 +112,42 @@ describe('lock release: exactly its own locks', () => {
       expect([status, result]).to.deep.equal([2, progress]);
       expect(new Set(await lockStatuses(store, own))).to.deep.equal(new Set(['RELEASED']));
     });
+
+  it('LCK-16 each batch is a sign of life: heartbeat of the batch row, update time of batch and task', async () => {
+    const { store } = testStore;
+    const submit = await makeSubmit(store, { batch: { batch_size: 1 } });
+    await makeLocks(store, submit, 2);
+    const code = await makeRelease(store, submit, 'BUILD_FAILED');
+    const scripted = new ScriptedStore((await testStore.openAnother()).orm);
+    const recent = async () => {
+      const row = await store.one<Record<string, string>>(
+        `SELECT b.heartbeat_time > NOW(3) - INTERVAL 1 HOUR beat, b.update_time > NOW(3) - INTERVAL 1 HOUR batch,
+                t.update_time > NOW(3) - INTERVAL 1 HOUR task
+           FROM selection_submit_batch b, fi_async_task t
+          WHERE b.payment_order_version_id = ? AND b.batch_phase = 'LOCK_RELEASE' AND t.task_code = ?`,
+        [submit.versionId, code],
+      );
+      return Object.values(row).map(Number);
+    };
+    const seen: number[][] = [];
+    scripted.beforeBegin = async (transaction) => {
+      // The claim, the first batch, the second, the end.
+      if (transaction === 3) {
+        const old = '2020-01-01 00:00:00';
+        await store.change(
+          'UPDATE selection_submit_batch SET heartbeat_time = ?, update_time = ? WHERE payment_order_version_id = ?',
+          [old, old, submit.versionId],
+        );
+        await store.change('UPDATE fi_async_task SET update_time = ? WHERE task_code = ?', [old, code]);
+      }
+      if (transaction === 3 || transaction === 4) seen.push(await recent());
+    };
+    await makeWorker(scripted).work();
+    expect(seen).to.deep.equal([
+      [0, 0, 0],
+      [1, 1, 1],
+    ]);
+  });
 
   describe('a selection', () => {
     it('LCK-4 keeps paging, update and count to the bills that it names', async () => {
