@@ -233,6 +233,23 @@ describe('inspection: each rule', () => {
       expect(found).to.deep.equal([`LOCK_WITHOUT_SUBMIT ${lockId}`]);
     });
 
+    it('INV-1 LOCK_WITHOUT_SUBMIT: a lock of a deleted order has no live submit', async () => {
+      let lockId = '';
+      const found = await foundAfter(async (tx) => {
+        lockId = await lockIt(tx);
+        await change(tx, ORDERS, (await submitOf(tx, lockId)).orderId, { deleted: 1 });
+      });
+      expect(found).to.deep.equal([`LOCK_WITHOUT_SUBMIT ${lockId}`]);
+    });
+
+    it('INV-1 LOCK_WITHOUT_SUBMIT: a lock of a version that is BUILT and not yet published is live', async () => {
+      const found = await foundAfter(async (tx) => {
+        const { versionId } = await submitOf(tx, await lockIt(tx));
+        await change(tx, VERSIONS, versionId, { version_build_status: 'BUILT' });
+      });
+      expect(found).to.deep.equal([]);
+    });
+
     for (const status of ['BUILD_FAILED', 'CANCELLED']) {
       it(`INV-1 FAILED_VERSION_WITHOUT_RELEASE: a version that is ${status} without a release is found; with one it is not`, async () => {
         let version = '';
@@ -258,6 +275,25 @@ describe('inspection: each rule', () => {
       expect(await foundAfter(plant('RELEASED'))).to.deep.equal([]);
     });
 
+    it('INV-1 TWO_LOCKS_FOR_ONE_MONTH: locks of two months, or of two stations, are no finding', async () => {
+      const plant = (columns: Columns) => async (tx: Transaction) => {
+        await lockIt(tx);
+        await lockIt(tx, { lock_key: 'another', ...columns });
+      };
+      expect(await foundAfter(plant({ bill_year_month: '2010-01' }))).to.deep.equal([]);
+      expect(await foundAfter(plant({ platform_station_id: '77' }))).to.deep.equal([]);
+    });
+
+    it('INV-1 PUBLISHED_LOCK_RELEASED: what a failure released of a version that failed is no finding', async () => {
+      const found = await foundAfter(async (tx) => {
+        const lockId = await lockIt(tx, { lock_status: 'RELEASED', release_reason: 'BUILD_FAILED' });
+        const { versionId } = await submitOf(tx, lockId);
+        await change(tx, VERSIONS, versionId, { version_build_status: 'BUILD_FAILED' });
+        await releaseOf(tx, versionId, 'BUILD_FAILED', { status: 2 });
+      });
+      expect(found).to.deep.equal([]);
+    });
+
     it('INV-1 PUBLISHED_LOCK_RELEASED: a lock of a published version that a failure released is found; one that its void order released is not', async () => {
       let lockId = '';
       const plant = (reason: string) => async (tx: Transaction) => {
@@ -266,7 +302,14 @@ describe('inspection: each rule', () => {
         await change(tx, VERSIONS, versionId, { version_build_status: 'PUBLISHED' });
         await change(tx, ORDERS, orderId, { current_publish_version: '1' });
       };
-      for (const reason of ['BUILD_FAILED', 'INVALID_REVISE_SESSION', 'SUBMIT_CANCEL', 'REVISE_FAILED'])
+      const never = [
+        'BUILD_FAILED',
+        'INVALID_REVISE_SESSION',
+        'SUBMIT_CANCEL',
+        'REVISE_FAILED',
+        'REVIEW_REJECTED',
+      ];
+      for (const reason of never)
         expect(await foundAfter(plant(reason)), reason).to.deep.equal([`PUBLISHED_LOCK_RELEASED ${lockId}`]);
       for (const reason of ['ORDER_VOID', 'PAYMENT_SUCCESS', 'COMPENSATION_RELEASE'])
         expect(await foundAfter(plant(reason)), reason).to.deep.equal([]);
@@ -448,6 +491,18 @@ describe('inspection: each rule', () => {
       };
       expect(await foundAfter(plant('110.01'))).to.deep.equal([`OVERPAID ${bill.billId}`]);
       expect(await foundAfter(plant('110.00'))).to.deep.equal([]);
+    });
+
+    it('INV-1 DEC-4 OVERPAID: what is frozen is not payable, and what was taken back is not paid', async () => {
+      const plant = (payments: readonly string[]) => async (tx: Transaction) => {
+        await change(tx, 'fi_customer_bill_partner', bill.billId, { freeze_amount: '10.00' });
+        for (const [index, amount] of payments.entries()) await pay(tx, amount, `event-${index}`);
+      };
+      const overpaid = async (payments: readonly string[]) =>
+        (await foundAfter(plant(payments))).filter((found) => found.startsWith('OVERPAID'));
+      expect(await overpaid(['100.01'])).to.deep.equal([`OVERPAID ${bill.billId}`]);
+      expect(await overpaid(['100.00'])).to.deep.equal([]);
+      expect(await overpaid(['60.00', '60.00', '-60.00'])).to.deep.equal([]);
     });
 
     it('INV-1 SNAPSHOT_BEHIND: a snapshot of an older version than its difference is found, unless its task is on its way', async () => {
