@@ -17,8 +17,13 @@ export interface CsvLine {
 export class CsvColumns {
   readonly #names: readonly string[];
 
-  /** @throws Problem 400 for a column that is missing or named twice, and in strict mode for one that is unknown */
+  /**
+   * A line break in a column's name is a fault in every mode: where lines end otherwise, a whole file of bills is one
+   * header line, and would be a push of no rows where unknown columns are ignored.
+   * @throws Problem 400 for a column that is missing or named twice, and in strict mode for one that is unknown
+   */
   constructor({ line, cells }: CsvRecord, strict: boolean) {
+    if (cells.some((cell) => /[\r\n]/.test(cell))) throw malformedLine(line, BROKEN);
     const faults = [...missing(cells), ...repeated(cells), ...(strict ? unknown(cells) : [])];
     if (faults.length > 0) {
       throw malformedLine(line, `the header line ${faults.join('; ')}. ${commaHint(cells)}${KNOWN}`);
@@ -47,6 +52,9 @@ export class CsvColumns {
 }
 
 const KNOWN = `Known are ${[...FIELDS.keys()].join(', ')}.`;
+
+const BROKEN =
+  'a column of the header line has a line break in its name. End each line with a line feed, with or without a carriage return before it.';
 
 function missing(cells: readonly string[]): string[] {
   return [...FIELDS]

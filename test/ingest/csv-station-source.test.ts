@@ -178,7 +178,7 @@ describe('a CSV push as a stream', () => {
       /not UTF-8/,
     ],
     ['UTF-8 that stops in a character', Buffer.from(`${HEADER}\n电`).subarray(0, -1), 2, /not UTF-8/],
-    ['carriage returns alone', `${HEADER}\r${good}\r`, 1, /lacks the column rent/],
+    ['carriage returns alone', `${HEADER}\r${good}\r`, 1, /End each line with a line feed/],
   ];
   for (const [what, body, lineNo, says] of malformed) {
     it(`ING-10 ${what}: 400 that names line ${lineNo}`, async () => {
@@ -229,6 +229,14 @@ describe('a CSV push as a stream', () => {
       steps.push(...batch.flatMap((event) => (event.kind === 'station' ? [event.step] : [])));
     expect(steps).to.deep.equal([3, blankCount + 4, blankCount + 7]);
     expect(keptBytes).to.be.below(blankCount);
+  });
+
+  it('ING-5 ING-10 a file whose lines end otherwise is no push of no rows where unknown columns are ignored', async () => {
+    for (const body of [`${HEADER},remark\r${good},x\r`, `${HEADER},"remark\n${good}"\n`]) {
+      const problem = await problemOf(read(body, { strict: false }));
+      expect([problem.status, problem.members.line]).to.deep.equal([400, 1]);
+      expect(problem.message).to.match(/End each line with a line feed/);
+    }
   });
 
   it('ING-7 what a record costs does not grow with how many come in one piece', async () => {
