@@ -170,38 +170,54 @@ describe('lock release: failures', () => {
     ]);
   });
 
-  const breaches: Record<string, Record<string, string>> = {
-    'data that is no object': { task_data: '"BUILD_FAILED"' },
-    'no version': { task_data: '{"lockReleaseReason":"BUILD_FAILED","taskScene":"LOCK_RELEASE"}' },
-    'version 0': {
-      task_data:
-        '{"paymentOrderVersionId":"0","lockReleaseReason":"BUILD_FAILED","taskScene":"LOCK_RELEASE"}',
-    },
-    'a reason that is none': {
-      task_data: '{"paymentOrderVersionId":"1","lockReleaseReason":"WHATEVER","taskScene":"LOCK_RELEASE"}',
-    },
-    'another scene': {
-      task_data:
-        '{"paymentOrderVersionId":"1","lockReleaseReason":"BUILD_FAILED","taskScene":"lock_release"}',
-    },
-    'a key of another version': { business_key: 'LOCK_RELEASE:999999:BUILD_FAILED' },
-    'a code of another key': { task_code: 'RIPLR:00000000000000000000000000000000' },
+  /** Each is wrong in one thing alone, in a task that is that version's otherwise; and what its failure says of it. */
+  const right = { lockReleaseReason: 'BUILD_FAILED', taskScene: 'LOCK_RELEASE' };
+  const breaches: Record<string, [columns: (versionId: string) => Record<string, string>, fault: string]> = {
+    'data that is no object': [() => ({ task_data: '"BUILD_FAILED"' }), 'the data cannot be read'],
+    'no version': [() => ({ task_data: JSON.stringify(right) }), 'paymentOrderVersionId is no id'],
+    'version 0': [
+      () => ({
+        task_data: JSON.stringify({ ...right, paymentOrderVersionId: '0' }),
+        business_key: 'LOCK_RELEASE:0:BUILD_FAILED',
+      }),
+      'paymentOrderVersionId is no id',
+    ],
+    'a reason that is none': [
+      (paymentOrderVersionId) => ({
+        task_data: JSON.stringify({ ...right, paymentOrderVersionId, lockReleaseReason: 'WHATEVER' }),
+        business_key: `LOCK_RELEASE:${paymentOrderVersionId}:WHATEVER`,
+      }),
+      'the reason is not known',
+    ],
+    'another scene': [
+      (paymentOrderVersionId) => ({
+        task_data: JSON.stringify({ ...right, paymentOrderVersionId, taskScene: 'lock_release' }),
+      }),
+      'the scene is another',
+    ],
+    'a key of another version': [
+      () => ({ business_key: 'LOCK_RELEASE:999999:BUILD_FAILED' }),
+      'the business key is not',
+    ],
+    'a code of another key': [
+      () => ({ task_code: 'RIPLR:00000000000000000000000000000000' }),
+      'the code is not that of its key',
+    ],
   };
-  for (const [what, columns] of Object.entries(breaches)) {
+  for (const [what, [columnsOf, fault]] of Object.entries(breaches)) {
     it(`LCK-9 ${what}: an ordinary failure, no cancellation, nothing released`, async () => {
       const { store } = testStore;
       const submit = await makeSubmit(store);
+      const columns = columnsOf(submit.versionId);
       const ids = await makeLocks(store, submit, 1);
       const made = await makeRelease(store, submit, 'BUILD_FAILED', columns);
       const code = columns.task_code ?? made;
       if (columns.task_code !== undefined)
         await store.change('UPDATE fi_async_task SET task_code = ? WHERE task_code = ?', [code, made]);
       await makeWorker(store).work();
-      expect(await readTask(store, code)).to.deep.include({
-        status: 3,
-        retryCount: 1,
-        errorCode: 'BAD_TASK_IDENTITY',
-      });
+      const task = await readTask(store, code);
+      expect(task).to.deep.include({ status: 3, retryCount: 1, errorCode: 'BAD_TASK_IDENTITY' });
+      expect(task.errorMessage).to.contain(fault);
       expect(await lockStatuses(store, ids)).to.deep.equal(['RESERVED']);
     });
   }

@@ -450,11 +450,23 @@ describe('payment: build', () => {
       await build(roofs);
       const { errorCode, retryCount, maxRetryCount } = await buildTask(submit);
       expect([errorCode, retryCount]).to.deep.equal(['RESERVED_LOCK_INCOMPLETE', maxRetryCount]);
-      expect(await stateOf(world.store, submit)).to.deep.include({
+      const { phases, ...state } = await stateOf(world.store, submit);
+      expect(state).to.deep.include({
         version: 'BUILD_FAILED',
         session: 'SUBMIT_FAILED',
         releases: { BUILD_FAILED: 0 },
       });
+      expect(phases.BUILD, 'the batch says what broke, and so do version and session').to.equal('FAILED');
+      const told = await world.store.one<Record<string, string>>(
+        `SELECT b.last_error_message batch, v.failure_message version, s.failure_reason session
+           FROM selection_submit_batch b
+           JOIN fi_resident_income_payment_order_version v ON v.id = b.payment_order_version_id
+           JOIN selection_session s ON s.id = v.session_id
+          WHERE b.payment_order_version_id = ? AND b.batch_phase = 'BUILD'`,
+        [submit.versionId],
+      );
+      for (const [where, text] of Object.entries(told))
+        expect(text, where).to.contain('Of 2 bills 2 are built, 1 reserved and 0 kept');
     });
 
     it('LCK-3 ENG-11 a build that killed its process three times has failed for good and is released', async () => {

@@ -32,7 +32,8 @@ describe('payment: verification', () => {
   const stored = (index: number) =>
     world.store.one<Record<string, unknown>>(
       `SELECT b.partner_query_status bill, d.partner_query_status difference, d.financial_version version,
-              b.unqualified_flag flag, b.reverify_flag reverify, d.payment_status status, d.current_payable payable
+              b.unqualified_flag flag, b.unqualified_reason reason,
+              b.last_unqualified_time > NOW(3) - INTERVAL 1 HOUR timed, b.reverify_flag reverify, d.payment_status status, d.current_payable payable
          FROM fi_customer_bill_partner b JOIN fi_monthly_income_difference d ON d.partner_bill_id = b.id WHERE b.id = ?`,
       [roofs.bills[index]!.partnerBillId],
     );
@@ -87,11 +88,33 @@ describe('payment: verification', () => {
     expect((await stored(0)).version).to.equal(version);
   });
 
-  it('DEC-8 from UNQUALIFIED back to VERIFIED clears the flag', async () => {
+  it('DEC-15 UNQUALIFIED for another reason is another verdict', async () => {
+    const unqualify = (reason: string) => send(verdictOf(0, { partnerQueryStatus: 'UNQUALIFIED', reason }));
+    await unqualify('wrong roof');
+    const { version } = await stored(0);
+    expect((await unqualify('wrong roof')).body).to.include({ verified: 0, unchanged: 1 });
+    expect((await unqualify('wrong month')).body).to.include({ verified: 1, unchanged: 0 });
+    expect(await stored(0)).to.include({ reason: 'wrong month', version: Number(version) + 1 });
+  });
+
+  it('DEC-8 UNQUALIFIED sets flag, reason and time; VERIFIED, for whatever reason, clears flag and reason', async () => {
+    expect(await stored(0)).to.include({ flag: 0, reason: null, timed: null });
     await send(verdictOf(0, { partnerQueryStatus: 'UNQUALIFIED', reason: 'wrong roof' }));
-    expect((await stored(0)).flag).to.equal(1);
-    await send(verdictOf(0));
-    expect(await stored(0)).to.include({ flag: 0, bill: 'VERIFIED' });
+    expect(await stored(0)).to.include({
+      bill: 'UNQUALIFIED',
+      difference: 'UNQUALIFIED',
+      flag: 1,
+      reason: 'wrong roof',
+      timed: '1',
+    });
+    await send(verdictOf(0, { reason: 'looked at again' }));
+    expect(await stored(0)).to.include({
+      bill: 'VERIFIED',
+      difference: 'VERIFIED',
+      flag: 0,
+      reason: null,
+      timed: '1',
+    });
   });
 
   it('DEC-8 who, what and why is kept', async () => {
@@ -112,6 +135,13 @@ describe('payment: verification', () => {
       await world.turn('bill-station', roofs.partnerOrgId);
       await refused(send(verdictOf(0), verdictOf(1)), 409, 'PUSHED_AGAIN');
       expect((await stored(1)).bill).to.equal('NOT_VERIFIED');
+    });
+
+    it('DEC-8 a bill that was deleted', async () => {
+      await world.store.change('UPDATE fi_customer_bill_partner SET del_flag = 1 WHERE id = ?', [
+        roofs.bills[0]!.partnerBillId,
+      ]);
+      await refused(send(verdictOf(0)), 404, 'NO_SUCH_BILL');
     });
 
     it('DEC-8 a bill whose difference speaks of an earlier push', async () => {
