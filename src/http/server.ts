@@ -1,5 +1,5 @@
 /** Listening, and closing without cutting answers off. */
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A request's head must come within this; a body has the limit of its route. */
@@ -35,16 +35,38 @@ export async function listen(app: RequestListener, options: ListenOptions): Prom
       resolve();
     });
   });
+  const open = watchAnswers(server);
   const { address, family, port } = server.address() as AddressInfo;
   return {
     server,
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
-    close: (graceMs = CLOSE_GRACE_MS) => closeServer(server, graceMs),
+    close: (graceMs = CLOSE_GRACE_MS) => closeServer(server, open, graceMs),
   };
 }
 
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+/** The answers that have not ended; those that begin after the server stopped listening are its connections' last. */
+function watchAnswers(server: Server): ReadonlySet<ServerResponse> {
+  const open = new Set<ServerResponse>();
+  server.prependListener('request', (_request, response) => {
+    if (!server.listening) endConnectionWith(response);
+    open.add(response);
+    response.once('close', () => open.delete(response));
+  });
+  return open;
+}
+
+/** A connection that stays after its answer holds the stop up, and the next request on it may be cut off. */
+function endConnectionWith(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
+}
+
+async function closeServer(
+  server: Server,
+  open: ReadonlySet<ServerResponse>,
+  graceMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const response of open) endConnectionWith(response);
   server.closeIdleConnections();
   const timer = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
