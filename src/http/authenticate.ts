@@ -12,11 +12,25 @@ export function authenticatePartner(sql: Sql): RequestHandler {
   return async (request: Request, _response: Response, next: NextFunction) => {
     const key = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(request.headers.authorization ?? '')?.[1];
     if (key === undefined) throw unauthorised('Send your key in an Authorization header: Bearer <key>.');
-    const owner = await findCredentialOwner(sql, createHash('sha256').update(key).digest('hex'));
-    if (owner === null) throw unauthorised('This key is not known, or no longer; send one that is live.');
-    owners.set(request, owner);
+    owners.set(request, await findOwner(sql, createHash('sha256').update(key).digest('hex')));
     next();
   };
+}
+
+/**
+ * Asked again where much time may have passed since the head came: a key that was revoked while a body was sent lets
+ * nothing in, and what is said of the partner is what it is now. @throws Problem 401
+ */
+export async function stillPartnerOf(sql: Sql, request: Request): Promise<CredentialOwner> {
+  const owner = await findOwner(sql, partnerOf(request).keyHash);
+  owners.set(request, owner);
+  return owner;
+}
+
+async function findOwner(sql: Sql, keyHash: string): Promise<CredentialOwner> {
+  const owner = await findCredentialOwner(sql, keyHash);
+  if (owner === null) throw unauthorised('This key is not known, or no longer; send one that is live.');
+  return owner;
 }
 
 /** The partner of a request that has passed `authenticatePartner`. */

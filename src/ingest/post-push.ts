@@ -6,7 +6,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { shanghaiMonth } from '../domain/month.ts';
 import { shownIdentity } from '../domain/request-identity.ts';
-import { partnerOf } from '../http/authenticate.ts';
+import { partnerOf, stillPartnerOf } from '../http/authenticate.ts';
 import { traceIdOf } from '../http/trace.ts';
 import { findPush, type PushRow } from '../store/pushes.ts';
 import type { Store } from '../store/transaction.ts';
@@ -62,7 +62,7 @@ export function postPush(needs: IngestDependencies): RequestHandler {
   };
   return async (request: Request, response: Response) => {
     const options = readPushOptions(request);
-    await using push = await readPush(request, options, ingest.limits);
+    await using push = await readPush(request, options, ingest);
     const wanted = { ...partnerOf(request), key: options.identityKey, contentDigest: push.contentDigest };
     const earlier = options.dryRun ? null : await findEarlierPush(ingest.store, wanted);
     if (earlier !== null) return await replay(response, ingest, wanted, earlier);
@@ -78,9 +78,13 @@ export function postPush(needs: IngestDependencies): RequestHandler {
 }
 
 /** The whole body is received before anything is looked at, and checked before anything is looked up. */
-async function readPush(request: Request, options: PushOptions, limits: IngestLimits): Promise<ReadPush> {
-  const partner = partnerOf(request);
+async function readPush(
+  request: Request,
+  options: PushOptions,
+  { store, limits }: Ingest,
+): Promise<ReadPush> {
   await using spool = await receiveBody(request, options.encoding, limits);
+  const partner = await stillPartnerOf(store, request);
   const rules = {
     strict: options.strict,
     versioned: partner.versioned,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { openTestStore, type TestStore } from '../support/database.ts';
-import { eventually } from '../support/engine.ts';
+import { eventually, signal } from '../support/engine.ts';
 import { type MadePartner, makePartner } from '../support/factory.ts';
 import { type PartnerApi, startPartnerApi } from '../support/partner-api.ts';
 
@@ -50,6 +50,48 @@ describe('the HTTP side', () => {
     ]) {
       expect((await api.ask(path)).status, path).to.equal(401);
     }
+  });
+
+  it('ING-1 a key that is revoked while the body is on its way lets nothing in', async () => {
+    const leaked = await makePartner(database.store);
+    const { store } = database;
+    const looked = signal();
+    const find = store.maybeOne;
+    store.maybeOne = (async (...asked: Parameters<typeof find>) => {
+      const row = await find.apply(store, asked);
+      looked.give();
+      return row;
+    }) as typeof find;
+    const body = async function* () {
+      yield Buffer.from('{"stations":');
+      await looked.given;
+      await store.changeExactly(
+        1,
+        'revoking a key',
+        'UPDATE partner_credential SET revoked_at = NOW(3) WHERE partner_org_id = ?',
+        [leaked.partnerOrgId],
+      );
+      yield Buffer.from('[]}');
+    };
+    const answer = await api
+      .ask('/api/v1/pushes', {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${leaked.key}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'late',
+        },
+        body: ReadableStream.from(body()),
+        duplex: 'half',
+      } as RequestInit)
+      .finally(() => {
+        store.maybeOne = find;
+      });
+    expect([answer.status, answer.body.code]).to.deep.equal([401, 'UNAUTHENTICATED']);
+    const kept = await store.many('SELECT push_id FROM partner_push WHERE partner_org_id = ?', [
+      leaked.partnerOrgId,
+    ]);
+    expect(kept).to.deep.equal([]);
   });
 
   const queries = ['limit=0', 'limit=x', 'limit=1&limit=2', 'cursor=x', 'idempotencyKey=a&idempotencyKey=b'];
