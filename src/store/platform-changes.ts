@@ -3,13 +3,24 @@ import { TaskStatus } from '../domain/task-status.ts';
 import type { StationMonth } from './bill-locks.ts';
 import type { Sql } from './sql.ts';
 
+interface KeyColumns {
+  readonly partner: string;
+  readonly station: string;
+  readonly month: string;
+}
+
 /** The condition, where the columns of partner, platform station and month are called so. */
-export function isPlatformChangeDue(of: { partner: string; station: string; month: string }): string {
+export function isPlatformChangeDue(of: KeyColumns): string {
+  return isPlatformChange(of, [TaskStatus.PENDING, TaskStatus.RUNNING, TaskStatus.FAILED]);
+}
+
+/** A message of a platform bill, in one of these states, speaks of the station-month. */
+export function isPlatformChange(of: KeyColumns, statuses: readonly number[]): string {
   const named = `JSON_OBJECT('platformStationId', CAST(${of.station} AS CHAR),
       'bills', JSON_ARRAY(JSON_OBJECT('billYearMonth', ${of.month})))`;
   return `EXISTS (SELECT 1 FROM fi_async_task changed FORCE INDEX (idx_task_push)
       WHERE changed.push_id = 0 AND changed.stage = 'income-diff'
-        AND changed.status IN (${TaskStatus.PENDING}, ${TaskStatus.RUNNING}, ${TaskStatus.FAILED})
+        AND changed.status IN (${statuses.join(', ')})
         AND changed.partner_org_id = ${of.partner}
         AND JSON_CONTAINS(changed.task_data, ${named}, '$.requestparams.stations'))`;
 }

@@ -2,6 +2,8 @@
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
 import { writePlatformBills } from '../../src/control/write-platform-bills.ts';
+import { rules } from '../../src/invariants/all.ts';
+import { runRules } from '../../src/invariants/run-rules.ts';
 import { setStagePaused } from '../../src/store/stage-control.ts';
 import { makeBillLock, makeSnapshot, releaseBillLock } from '../support/factory.ts';
 import { EQUAL, listLedgerFaults } from '../support/platform-bills.ts';
@@ -16,6 +18,7 @@ import {
   until,
   untilDone,
 } from '../support/rooftally.ts';
+import { assertVerified } from '../support/verify.ts';
 
 const MONTH = '2026-01';
 const NEW_MONTH = '2026-02';
@@ -140,6 +143,39 @@ describe('our own bills on a whole system', () => {
       status: 'MATCHED',
       financialVersion: items[0].financialVersion + 1,
     });
+  });
+
+  it('INV-1 LEDGER_SIDES, PLATFORM_BILL_GIVEN_UP: messages that an operator cancelled leave the ledger behind our bills, and that is told', async () => {
+    const roofs = await pushedAndVerified(1);
+    await setStagePaused(system.store, 'income-diff', true, 'test');
+    const written = [
+      { ...at(roofs, 0, MONTH), ...EQUAL, rent: '119.00' },
+      { ...at(roofs, 0, NEW_MONTH), ...EQUAL },
+    ];
+    const { taskCodes } = (await send(roofs, { bills: written })).body;
+    await assertVerified(system.store);
+    for (const code of taskCodes) {
+      const path = `/tasks/${encodeURIComponent(code)}/cancel`;
+      expect((await ask('POST', path, { reason: 'not wanted' })).status).to.equal(200);
+    }
+    const found = (await runRules(system.store, rules)).filter(({ outcome }) => outcome !== 'OK');
+    expect(found.map(({ code, findingCount }) => `${code} ${findingCount}`)).to.deep.equal([
+      'LEDGER_SIDES 1',
+      'PLATFORM_BILL_GIVEN_UP 1',
+      // The verdict went with the change; what followed from it was to come with the message.
+      'PROJECTION_NOT_FACTS 1',
+    ]);
+    await setStagePaused(system.store, 'income-diff', false, 'test');
+    await send(roofs, { bills: written.map((one) => ({ ...one, rent: '118.00' })) });
+    await until('the ledger to say what our bills say', DEADLINE_MS, async () => {
+      const results = await runRules(system.store, rules);
+      return results.every(({ outcome }) => outcome === 'OK') ? true : null;
+    });
+    const { items } = (await ask('GET', `/differences?partnerOrgId=${roofs.partner.partnerOrgId}`)).body;
+    expect(items.map((item: { status: string }) => item.status)).to.deep.equal([
+      'PLATFORM_ONLY',
+      'MISMATCHED',
+    ]);
   });
 
   it('DEC-4 a month that is being paid is refused, and nothing of the request is written', async () => {

@@ -144,12 +144,21 @@ describe('inspection: each rule', () => {
       partner_org_id: bill.partnerOrgId,
       ...columns,
     });
+  /** With the submit that holds it, which is being built. */
   const lockIt = (tx: Transaction, columns: Columns = {}) =>
     makeBillLock(
       tx,
       { platformStationId: bill.platformStationId, month: bill.month, partnerOrgId: bill.partnerOrgId },
       columns,
     );
+  const phaseTask = (tx: Transaction, versionId: string, phase: string, columns: Columns = {}) =>
+    makeTask(tx, {
+      stage: 'payment-submit',
+      task_code: `RIPPS:${versionId}:${phase}`,
+      business_key: `PAYMENT_SUBMIT:${versionId}:${phase}`,
+      max_retry_count: 3,
+      ...columns,
+    });
   const submitOf = (tx: Transaction, lockId: string) =>
     tx.one<{ versionId: string; orderId: string }>(
       `SELECT payment_order_version_id versionId, payment_order_id orderId FROM ${LOCKS} WHERE id = ?`,
@@ -217,6 +226,7 @@ describe('inspection: each rule', () => {
           batch_phase: 'LOCK_ACTIVATE',
           batch_status: batchStatus,
         });
+        await phaseTask(tx, later, 'LOCK_ACTIVATE');
       };
       expect(await foundAfter(plant('RUNNING'))).to.deep.equal([]);
       expect(await foundAfter(plant('DONE'))).to.deep.equal([`LOCK_WITHOUT_SUBMIT ${lockId}`]);
@@ -264,6 +274,88 @@ describe('inspection: each rule', () => {
         expect(await foundAfter(plant(true))).to.deep.equal([]);
       });
     }
+
+    for (const [versionStatus, phase] of [
+      ['BUILDING', 'BUILD'],
+      ['BUILT', 'PUBLISH'],
+    ] as const) {
+      it(`INV-1 SUBMIT_WITHOUT_TASK: a version that is ${versionStatus} without an open task to ${phase} is found; none that is under way or over`, async () => {
+        let versionId = '';
+        const plant =
+          (task: Columns | null, status: string = versionStatus) =>
+          async (tx: Transaction) => {
+            const lockId = await lockIt(tx);
+            versionId = (await submitOf(tx, lockId)).versionId;
+            await change(tx, VERSIONS, versionId, { version_build_status: status });
+            await tx.change('DELETE FROM fi_async_task WHERE task_code LIKE ?', [`RIPPS:${versionId}:%`]);
+            if (task !== null) await phaseTask(tx, versionId, phase, task);
+          };
+        const missed = () => [`SUBMIT_WITHOUT_TASK ${versionId}`];
+        expect(await foundAfter(plant(null))).to.deep.equal(missed());
+        for (const ended of [{ status: 2 }, { status: 4 }, { status: 3, retry_count: 3 }])
+          expect(await foundAfter(plant(ended)), JSON.stringify(ended)).to.deep.equal(missed());
+        const other = phase === 'BUILD' ? 'PUBLISH' : 'BUILD';
+        const code = async (tx: Transaction) => {
+          await plant(null)(tx);
+          await phaseTask(tx, versionId, other);
+        };
+        expect(await foundAfter(code), `only ${other}`).to.deep.equal(missed());
+        for (const open of [
+          {},
+          { activation: 0 },
+          { status: 3, retry_count: 2 },
+          { status: 3, retry_count: 3, manually_due: 1 },
+        ])
+          expect(await foundAfter(plant(open)), JSON.stringify(open)).to.deep.equal([]);
+        const over = async (tx: Transaction) => {
+          await plant(null, 'CANCELLED')(tx);
+          await releaseOf(tx, versionId, 'SUBMIT_CANCEL');
+        };
+        expect(await foundAfter(over), 'given up').to.deep.equal([]);
+      });
+    }
+
+    it('INV-1 SUBMIT_WITHOUT_TASK: a published version with locks to activate or an audit to plan is found without an open task for it; a failed one waits for a person', async () => {
+      let versionId = '';
+      const plant =
+        (batches: Record<string, string>, tasks: Record<string, Columns>) => async (tx: Transaction) => {
+          const lockId = await lockIt(tx, { lock_status: 'ACTIVE' });
+          const submit = await submitOf(tx, lockId);
+          versionId = submit.versionId;
+          await change(tx, VERSIONS, versionId, { version_build_status: 'PUBLISHED' });
+          await change(tx, ORDERS, submit.orderId, { current_publish_version: '1' });
+          for (const [batch_phase, batch_status] of Object.entries(batches)) {
+            await insertRow(tx, 'selection_submit_batch', {
+              payment_order_version_id: versionId,
+              session_id: '999',
+              batch_phase,
+              batch_status,
+            });
+          }
+          for (const [phase, columns] of Object.entries(tasks))
+            await phaseTask(tx, versionId, phase, columns);
+        };
+      const activating = { LOCK_ACTIVATE: 'RUNNING', AUDIT_PLAN: 'INIT' };
+      const planning = { LOCK_ACTIVATE: 'DONE', AUDIT_PLAN: 'INIT' };
+      const done = { LOCK_ACTIVATE: 'DONE', AUDIT_PLAN: 'DONE' };
+      for (const [batches, tasks] of [
+        [activating, {}],
+        [activating, { LOCK_ACTIVATE: { status: 4 } }],
+        [activating, { AUDIT_PLAN: {} }],
+        [planning, { LOCK_ACTIVATE: {} }],
+        [planning, { AUDIT_PLAN: { status: 2 } }],
+      ] as const)
+        expect(await foundAfter(plant(batches, tasks)), JSON.stringify([batches, tasks])).to.deep.equal([
+          `SUBMIT_WITHOUT_TASK ${versionId}`,
+        ]);
+      for (const [batches, tasks] of [
+        [activating, { LOCK_ACTIVATE: {} }],
+        [activating, { LOCK_ACTIVATE: { status: 3, retry_count: 3 } }],
+        [planning, { AUDIT_PLAN: {} }],
+        [done, {}],
+      ] as const)
+        expect(await foundAfter(plant(batches, tasks)), JSON.stringify([batches, tasks])).to.deep.equal([]);
+    });
 
     it('INV-1 TWO_LOCKS_FOR_ONE_MONTH: two live locks for one station-month are found; a released one beside a live one is not', async () => {
       let second = '';
@@ -323,8 +415,134 @@ describe('inspection: each rule', () => {
       );
       expect(found).to.deep.equal([
         `BILL_WITHOUT_DIFFERENCE ${bill.billId}`,
+        `LEDGER_SIDES ${bill.diffId}`,
         `PLACE_DOES_NOT_FIT ${bill.pushId}/${bill.rowNo}`,
       ]);
+    });
+
+    /** A message of our bill of this station-month; `status` as a task has it. */
+    const platformMessage = (tx: Transaction, columns: Columns, month = bill.month) =>
+      makeTask(tx, {
+        stage: 'income-diff',
+        business_key: 'platform-entry',
+        task_data: JSON.stringify({
+          requestparams: {
+            stations: [
+              { platformStationId: '999999', bills: [{ billYearMonth: bill.month }] },
+              { platformStationId: bill.platformStationId, bills: [{ billYearMonth: month }] },
+            ],
+          },
+        }),
+        ...columns,
+      });
+    const AMOUNTS = [
+      ['settlement', 'settlement_amount'],
+      ['rent', 'rent'],
+      ['pre_rent', 'pre_rent'],
+      ['freeze', 'freeze_amount'],
+      ['deduction', 'deduction_amount'],
+    ] as const;
+    const LEDGER = 'fi_monthly_income_difference';
+
+    for (const [side, table] of [
+      ['partner', 'fi_customer_bill_partner'],
+      ['platform', 'fi_customer_bill'],
+    ] as const) {
+      const billId = () => (side === 'partner' ? bill.billId : bill.platformBillId);
+      for (const [ledger, column] of AMOUNTS) {
+        it(`INV-1 LEDGER_SIDES: a ${side} bill with another ${column} than its difference says is found`, async () => {
+          const found = await foundAfter((tx) => change(tx, table, billId(), { [column]: '7.77' }));
+          expect(found).to.include(`LEDGER_SIDES ${bill.diffId}`);
+          const other = await foundAfter((tx) =>
+            tx.changeExactly(
+              1,
+              'changing the ledger',
+              `UPDATE ${LEDGER} SET ${side}_${ledger} = 7.77, diff_${ledger} = partner_${ledger} - platform_${ledger} WHERE id = ?`,
+              [bill.diffId],
+            ),
+          );
+          expect(other).to.include(`LEDGER_SIDES ${bill.diffId}`);
+        });
+      }
+    }
+
+    for (const columns of [
+      { diff_rent: '0.01' },
+      { diff_freeze: '0.01' },
+      { both_sides_ready: 0 },
+      { status: 'PARTNER_ONLY' },
+      { status: 'PLATFORM_ONLY' },
+      { platform_bill_id: '999999' },
+      { platform_bill_id: null },
+      { accept_no: '0' },
+    ] as Columns[]) {
+      it(`INV-1 LEDGER_SIDES: a difference with ${JSON.stringify(columns)} that its bills do not bear out is found`, async () => {
+        const found = await foundAfter((tx) => change(tx, LEDGER, bill.diffId, columns));
+        expect(found).to.include(`LEDGER_SIDES ${bill.diffId}`);
+      });
+    }
+
+    it('INV-1 LEDGER_SIDES: a bill of ours that was deleted is found while the difference still has it', async () => {
+      const found = await foundAfter((tx) =>
+        change(tx, 'fi_customer_bill', bill.platformBillId, { del_flag: 1 }),
+      );
+      expect(found).to.include(`LEDGER_SIDES ${bill.diffId}`);
+    });
+
+    it('INV-1 LEDGER_SIDES: a ledger behind our bill is found when its message was cancelled, not while it is open, nor by another month’s', async () => {
+      const plant = (columns: Columns, month?: string) => async (tx: Transaction) => {
+        await change(tx, 'fi_customer_bill', bill.platformBillId, { settlement_amount: '7.77' });
+        await platformMessage(tx, columns, month);
+      };
+      const behind = [`LEDGER_SIDES ${bill.diffId}`];
+      for (const status of [0, 1, 3]) {
+        const found = await foundAfter(plant({ status, slot_no: 1, slot_fence: '1', retry_count: 8 }));
+        expect(found, `status ${status}`).not.to.include(behind[0]);
+      }
+      for (const status of [2, 4]) expect(await foundAfter(plant({ status }))).to.deep.equal(behind);
+      expect(await foundAfter(plant({ status: 0 }, '2025-12'))).to.deep.equal(behind);
+      expect(await foundAfter(plant({ status: 0, partner_org_id: '999' }))).to.deep.equal(behind);
+    });
+
+    it('INV-1 LEDGER_SIDES: a partner’s bill is not found while its row waits for the ledger, or its message was given up', async () => {
+      const plant = (place: Columns) => async (tx: Transaction) => {
+        await change(tx, 'fi_customer_bill_partner', bill.billId, { settlement_amount: '7.77' });
+        await changePlace(tx, place);
+      };
+      for (const place of [7, 8, 17])
+        expect(await foundAfter(plant({ place })), `place ${place}`).not.to.include(
+          `LEDGER_SIDES ${bill.diffId}`,
+        );
+      expect(await foundAfter(plant({ place: 10 }))).to.include(`LEDGER_SIDES ${bill.diffId}`);
+    });
+
+    it('INV-1 PLATFORM_BILL_GIVEN_UP: a bill of ours that the ledger never heard of is found when its message was cancelled; one that just waits is not', async () => {
+      let billId = '';
+      const plant =
+        (...messages: Columns[]) =>
+        async (tx: Transaction) => {
+          billId = await insertNumberedRow(tx, 'fi_customer_bill', {
+            customer_account_id: bill.platformAccountId,
+            partner_org_id: bill.partnerOrgId,
+            small_station_id: bill.platformStationId,
+            bill_year_month: '2025-11',
+            rent: '0.00',
+          });
+          for (const [index, columns] of messages.entries())
+            await platformMessage(tx, { business_key: `platform-entry-${index}`, ...columns }, '2025-11');
+        };
+      const ofIt = (found: string[]) => found.filter((one) => one.startsWith('PLATFORM_BILL_GIVEN_UP'));
+      expect(ofIt(await foundAfter(plant({ status: 4 })))).to.deep.equal([
+        `PLATFORM_BILL_GIVEN_UP ${billId}`,
+      ]);
+      expect(ofIt(await foundAfter(plant({ status: 4 }, { status: 0 })))).to.deep.equal([]);
+      expect(ofIt(await foundAfter(plant({ status: 0 })))).to.deep.equal([]);
+      expect(ofIt(await foundAfter(plant()))).to.deep.equal([]);
+      const deleted = async (tx: Transaction) => {
+        await plant({ status: 4 })(tx);
+        await change(tx, 'fi_customer_bill', billId, { del_flag: 1 });
+      };
+      expect(ofIt(await foundAfter(deleted))).to.deep.equal([]);
     });
 
     it('INV-1 DIFFERENCE_WITHOUT_TASK: a difference whose bill names no account task is found, and one whose task is not there', async () => {

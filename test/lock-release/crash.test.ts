@@ -3,6 +3,7 @@ import { openTestStore, type TestStore } from '../support/database.ts';
 import { DyingStore } from '../support/dying-store.ts';
 import { endLease, readTask, slotOf } from '../support/engine.ts';
 import {
+  endPublished,
   lockStatuses,
   makeLocks,
   makeRevise,
@@ -32,6 +33,7 @@ describe('lock release: a crash between every two commits', () => {
   async function makeWork() {
     const { store } = testStore;
     const submit = await makeRevise(store, { batch: { batch_size: 2 } });
+    await endPublished(store, submit.orderId);
     const ids = await makeLocks(store, submit, LOCKS);
     const code = await makeRelease(store, submit, 'INVALID_REVISE_SESSION');
     return { submit, ids, code };

@@ -233,6 +233,18 @@ async function makeSubmit(sql: Sql, partnerOrgId: string): Promise<Columns> {
     submit_token: `token-${orderId}`,
     version_build_status: 'BUILDING',
   });
+  // Stopped, so that no worker goes on with it: what is held stays held.
+  await insertNumberedRow(sql, 'fi_async_task', {
+    stage: 'payment-submit',
+    task_type: 'TEST',
+    task_code: `RIPPS:${versionId}:BUILD`,
+    business_key: `PAYMENT_SUBMIT:${versionId}:BUILD`,
+    task_data: '{}',
+    max_retry_count: 3,
+    next_execute_time: '2030-01-01 00:00:00.000',
+    partner_org_id: partnerOrgId,
+    activation: 0,
+  });
   return { payment_order_id: orderId, payment_order_version_id: versionId, session_id: sessionId };
 }
 

@@ -120,6 +120,16 @@ export async function makeRevise(sql: Sql, parts: SubmitParts = {}): Promise<Mad
   });
 }
 
+/** What the order's published versions had to do after the publish is done, as their sessions say. */
+export async function endPublished(sql: Sql, orderId: string): Promise<void> {
+  await sql.change(
+    `UPDATE selection_submit_batch b JOIN ${TABLE.version} v ON v.id = b.payment_order_version_id
+        SET b.batch_status = 'DONE'
+      WHERE v.payment_order_id = ? AND v.version_build_status = 'PUBLISHED' AND b.batch_phase <> 'LOCK_RELEASE'`,
+    [orderId],
+  );
+}
+
 /** A published version whose order has a later one in force, and how far that one's activation has come (PAY-5). */
 export async function makeOvertaken(sql: Sql, activation: string): Promise<MadeSubmit> {
   const published = { session: { status: 'PUBLISHED' }, version: { version_build_status: 'PUBLISHED' } };

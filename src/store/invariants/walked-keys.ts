@@ -9,6 +9,7 @@ const byId = (table: string, step: number): WalkedKey => ({ table, columns: ['id
 export const BILL_LOCKS = byId('fi_resident_income_payment_bill_lock', 20_000);
 export const ORDER_VERSIONS = byId('fi_resident_income_payment_order_version', 2_000);
 export const PARTNER_BILLS = byId('fi_customer_bill_partner', 10_000);
+export const PLATFORM_BILLS = byId('fi_customer_bill', 10_000);
 export const DIFFERENCES = byId('fi_monthly_income_difference', 5_000);
 export const SNAPSHOTS = byId('fi_resident_income_payment_bill_dimension_snapshot', 10_000);
 export const PARTNER_ACCOUNTS = byId('fi_customer_account_partner', 2_000);
