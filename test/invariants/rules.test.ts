@@ -256,6 +256,7 @@ describe('inspection: each rule', () => {
       const found = await foundAfter(async (tx) => {
         const { versionId } = await submitOf(tx, await lockIt(tx));
         await change(tx, VERSIONS, versionId, { version_build_status: 'BUILT' });
+        await phaseTask(tx, versionId, 'PUBLISH');
       });
       expect(found).to.deep.equal([]);
     });
