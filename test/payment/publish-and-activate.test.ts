@@ -42,6 +42,8 @@ describe('payment: publishing and activating', () => {
   const activationOf = ({ versionId }: OpenSubmit) => `RIPPS:${versionId}:LOCK_ACTIVATE`;
   const auditStatus = async ({ orderId }: OpenSubmit) =>
     (await world.plane.ask('GET', `/payment-orders/${orderId}`)).body.auditStatus;
+  /** With `NOWAIT` behind it: whether somebody else has the row. */
+  const LOCK_VERSION = 'SELECT id FROM fi_resident_income_payment_order_version WHERE id = ? FOR UPDATE';
   const plans = ({ orderId }: OpenSubmit) =>
     world.store.many(
       `SELECT payment_order_version_id versionId, bill_count bills, amount, status
@@ -112,6 +114,26 @@ describe('payment: publishing and activating', () => {
       failureCode: 'ORDER_NOT_OPEN',
       published: null,
     });
+  });
+
+  it('PAY-4 ENG-17 publishing locks its version before all else that others may want', async () => {
+    roofs = await makePaidRoofs(world, { stations: 1 });
+    const submit = await submitAll(world, roofs);
+    await steps(2);
+    const held = await holdRows(await world.stages.testStore.openAnother(), LOCK_VERSION, [submit.versionId]);
+    const publishing = turn();
+    await untilWaiting(world.store);
+    await world.store.transaction(NEW_READ_COMMITTED, async (tx) => {
+      for (const [table, id] of [
+        ['fi_resident_income_payment_order', submit.orderId],
+        ['selection_session', submit.sessionId],
+      ] as const)
+        await tx.one(`SELECT id FROM ${table} WHERE id = ? FOR UPDATE NOWAIT`, [id]);
+    });
+    expect((await stateOf(world.store, submit)).version).to.equal('BUILT');
+    await held.release();
+    await publishing;
+    expect((await stateOf(world.store, submit)).version).to.equal('PUBLISHED');
   });
 
   it('PAY-5 a batch activates no more locks than it has bills to do', async () => {
@@ -314,11 +336,14 @@ describe('payment: publishing and activating', () => {
     it('PAY-5 ENG-17 activation locks the version published before, then its own', async () => {
       const submit = await revise([0, 1]);
       await steps(3);
-      const LOCK = 'SELECT id FROM fi_resident_income_payment_order_version WHERE id = ? FOR UPDATE';
-      const held = await holdRows(await world.stages.testStore.openAnother(), LOCK, [first.versionId]);
+      const held = await holdRows(await world.stages.testStore.openAnother(), LOCK_VERSION, [
+        first.versionId,
+      ]);
       const activation = turn();
       await untilWaiting(world.store);
-      await world.store.transaction(NEW_READ_COMMITTED, (tx) => tx.one(`${LOCK} NOWAIT`, [submit.versionId]));
+      await world.store.transaction(NEW_READ_COMMITTED, (tx) =>
+        tx.one(`${LOCK_VERSION} NOWAIT`, [submit.versionId]),
+      );
       expect(await labels([0, 1])).to.deep.equal(Array(2).fill(await labelOf(first)));
       await held.release();
       await activation;
