@@ -121,10 +121,15 @@ async function readAs(source: StationSource, body: string, { zipped, pieceBytes 
     for (const { pointer: _pointer, message, ...receipt } of page)
       receipts.push({
         ...receipt,
-        message: message?.replace(/: \/(lines|stations)\/\S+ of this/, ': … of this'),
+        message: asCellsSayIt(message)?.replace(/: \/(lines|stations)\/\S+ of this/, ': … of this'),
       });
   }
   return { digest: push.contentDigest, cents: push.cents, receipts };
+}
+
+/** A refusal quotes what was sent: in JSON a number differs from a text of digits, in a cell it does not. */
+function asCellsSayIt(message: string | null | undefined): string | undefined {
+  return message?.replace(/; it was (-?[\d.eE+-]+)\.$/, '; it was "$1".');
 }
 
 describe('a push in any format', () => {
