@@ -156,6 +156,33 @@ describe('the identity of a push', () => {
     expect([one.body.code, two.body.code]).to.deep.equal(['SKIPPED', 'SKIPPED']);
   });
 
+  it('ING-1 ING-2 the very same key of two partners: each has its own push, its own repeat, and may say other things', async () => {
+    const [left, right] = [
+      api.as(await makePartner(database.store)),
+      api.as(await makePartner(database.store)),
+    ];
+    const first = await left.push({ stations: [] }, { identity: 'very-same' });
+    const second = await right.push({ stations: [] }, { identity: 'very-same' });
+    expect([first.status, second.status, second.headers.get('idempotency-replayed')]).to.deep.equal([
+      202,
+      202,
+      null,
+    ]);
+    expect(second.body.pushId).to.not.equal(first.body.pushId);
+    const repeats = [left, right].map((one) => one.push({ stations: [] }, { identity: 'very-same' }));
+    expect((await Promise.all(repeats)).map(({ body: answer }) => answer.pushId)).to.deep.equal([
+      first.body.pushId,
+      second.body.pushId,
+    ]);
+    const third = await api
+      .as(await makePartner(database.store))
+      .push({ stations: [], totalCount: 0 }, { identity: 'very-same' });
+    expect([third.status, third.body.code], 'other content is no matter of theirs').to.deep.equal([
+      202,
+      'SKIPPED',
+    ]);
+  });
+
   it('ING-2 keys that differ in case only are two identities', async () => {
     expect((await client.push(body, { identity: 'key' })).body.code).to.equal('PARTIALLY_ACCEPTED');
     expect((await client.push(body, { identity: 'KEY' })).body.code).to.equal('PARTIALLY_ACCEPTED');
