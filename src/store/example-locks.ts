@@ -2,6 +2,7 @@
  * Bill locks of the example, written as a payment submit would write them: under the platform station's guard (STA-9),
  * with the live key that makes a second one impossible (DEC-12). They stand in for a payment that the example does not run.
  */
+import { Activation } from '../domain/task-status.ts';
 import { lockGuards, platformStationGuard } from './guards.ts';
 import type { Sql } from './sql.ts';
 import type { Transaction } from './transaction.ts';
@@ -60,6 +61,20 @@ async function ensureExampleSubmit(tx: Transaction, seed: BillLockSeed): Promise
       WHERE o.order_no = ?
      ON DUPLICATE KEY UPDATE submit_token = VALUES(submit_token)`,
     [name, name, name],
+  );
+  // Its build is stopped, as by an operator: work that is under way has a task, and this one only occupies.
+  await tx.change(
+    `INSERT INTO fi_async_task (task_type, task_code, business_key, task_data, stage, partner_org_id, activation,
+                                max_retry_count, next_execute_time)
+     SELECT 'RESIDENT_INCOME_PAYMENT_SUBMIT', CONCAT('RIPPS:', v.id, ':BUILD'), CONCAT('PAYMENT_SUBMIT:', v.id, ':BUILD'),
+            JSON_OBJECT('phase', 'BUILD', 'paymentOrderVersionId', CAST(v.id AS CHAR), 'sessionId', CAST(v.session_id AS CHAR),
+                        'submitAttempt', 1, 'submitToken', v.submit_token),
+            'payment-submit', o.partner_org_id, ${Activation.STOPPED}, 3, NOW(3)
+       FROM fi_resident_income_payment_order o
+       JOIN fi_resident_income_payment_order_version v ON v.payment_order_id = o.id AND v.target_data_version = 1
+      WHERE o.order_no = ?
+     ON DUPLICATE KEY UPDATE task_code = VALUES(task_code)`,
+    [name],
   );
   return tx.one<ExampleSubmit>(
     `SELECT v.payment_order_id orderId, v.id versionId, v.session_id sessionId

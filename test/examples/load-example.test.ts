@@ -65,9 +65,16 @@ describe('loading the example', () => {
 
   it('SNP-1 holds one snapshot task that a person has cancelled', async () => {
     const tasks = await test.store.many<{ code: string; status: number }>(
-      'SELECT task_code code, status FROM fi_async_task',
+      "SELECT task_code code, status FROM fi_async_task WHERE stage = 'bill-snapshot'",
     );
     expect(tasks).to.deep.equal([{ code: 'BDS:860102:32000031', status: 4 }]);
+  });
+
+  it('INV-1 holds a payment submit whose build is stopped: it occupies a month, and nobody works at it', async () => {
+    const tasks = await test.store.many<{ stage: string; status: number; claimable: number | null }>(
+      "SELECT stage, status, claimable FROM fi_async_task WHERE stage <> 'bill-snapshot'",
+    );
+    expect(tasks).to.deep.equal([{ stage: 'payment-submit', status: 0, claimable: null }]);
   });
 
   it('twice is once: not a row more, not a value changed', async () => {
