@@ -1,5 +1,4 @@
 /** /admin/api/v1/payment-orders: looking at orders, results that come in about them, voiding, handing over (PAY-1, PAY-6, PAY-7). */
-
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { AMOUNT_PATTERN, toDecimals } from '../domain/as-written.ts';

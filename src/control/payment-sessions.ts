@@ -1,5 +1,4 @@
 /** /admin/api/v1/payment-sessions: opening, choosing bills, submitting and cancelling (PAY-1, PAY-2, PAY-7, DEC-11). */
-
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { SESSION_STATUSES } from '../domain/payment-submit.ts';
