@@ -2,10 +2,13 @@
  * Bill locks of the example, written as a payment submit would write them: under the platform station's guard (STA-9),
  * with the live key that makes a second one impossible (DEC-12). They stand in for a payment that the example does not run.
  */
+import { type SubmitTaskData, submitTaskCode, submitTaskKey } from '../domain/payment-submit.ts';
 import { Activation } from '../domain/task-status.ts';
 import { lockGuards, platformStationGuard } from './guards.ts';
 import type { Sql } from './sql.ts';
+import { findTaskByCode, insertTasksIfAbsent } from './tasks.ts';
 import type { Transaction } from './transaction.ts';
+import { stopIfWaiting } from './waiting-tasks.ts';
 
 export interface BillLockSeed {
   readonly partnerOrgId: string;
@@ -62,27 +65,47 @@ async function ensureExampleSubmit(tx: Transaction, seed: BillLockSeed): Promise
      ON DUPLICATE KEY UPDATE submit_token = VALUES(submit_token)`,
     [name, name, name],
   );
-  // Its build is stopped, as by an operator: work that is under way has a task, and this one only occupies.
-  await tx.change(
-    `INSERT INTO fi_async_task (task_type, task_code, business_key, task_data, stage, partner_org_id, activation,
-                                max_retry_count, next_execute_time)
-     SELECT 'RESIDENT_INCOME_PAYMENT_SUBMIT', CONCAT('RIPPS:', v.id, ':BUILD'), CONCAT('PAYMENT_SUBMIT:', v.id, ':BUILD'),
-            JSON_OBJECT('phase', 'BUILD', 'paymentOrderVersionId', CAST(v.id AS CHAR), 'sessionId', CAST(v.session_id AS CHAR),
-                        'submitAttempt', 1, 'submitToken', v.submit_token),
-            'payment-submit', o.partner_org_id, ${Activation.STOPPED}, 3, NOW(3)
-       FROM fi_resident_income_payment_order o
-       JOIN fi_resident_income_payment_order_version v ON v.payment_order_id = o.id AND v.target_data_version = 1
-      WHERE o.order_no = ?
-     ON DUPLICATE KEY UPDATE task_code = VALUES(task_code)`,
-    [name],
-  );
-  return tx.one<ExampleSubmit>(
+  const submit = await tx.one<ExampleSubmit>(
     `SELECT v.payment_order_id orderId, v.id versionId, v.session_id sessionId
        FROM fi_resident_income_payment_order o
        JOIN fi_resident_income_payment_order_version v ON v.payment_order_id = o.id AND v.target_data_version = 1
       WHERE o.order_no = ?`,
     [name],
   );
+  await ensureStoppedBuild(tx, seed.partnerOrgId, submit, name);
+  return submit;
+}
+
+/** Stopped, as by an operator: work that is under way has a task, and this one only occupies. */
+async function ensureStoppedBuild(
+  tx: Transaction,
+  partnerOrgId: string,
+  { versionId, sessionId }: ExampleSubmit,
+  submitToken: string,
+): Promise<void> {
+  const phase = 'BUILD';
+  const data: SubmitTaskData = {
+    phase,
+    paymentOrderVersionId: versionId,
+    sessionId,
+    submitAttempt: 1,
+    submitToken,
+  };
+  const taskCode = submitTaskCode(versionId, phase);
+  await insertTasksIfAbsent(tx, [
+    {
+      stage: 'payment-submit',
+      taskType: 'RESIDENT_INCOME_PAYMENT_SUBMIT',
+      taskCode,
+      businessKey: submitTaskKey(versionId, phase),
+      data,
+      partnerOrgId,
+      pushId: '0',
+      maxRetryCount: 3,
+    },
+  ]);
+  const task = await findTaskByCode(tx, taskCode);
+  if (task?.activation === Activation.ACTIVE) await stopIfWaiting(tx, task.id);
 }
 
 /** The row stays, under a key that leaves the live one to the next lock (LCK-17). @returns whether one was live */
