@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/engine.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  askControlWell,
   assertConserved,
   placesOf,
   push,
@@ -32,16 +32,8 @@ describe('a full refresh', () => {
     await assertConserved(system.store);
   });
 
-  const admin = async (method: string, path: string, body: object) => {
-    const response = await fetch(`${system.url}/admin/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const answer = (await response.json()) as { taskCode: string };
-    expect(response.status, JSON.stringify(answer)).to.be.below(300);
-    return answer;
-  };
+  const admin = (method: string, path: string, body: object) =>
+    askControlWell(system.url, method, path, body);
   const setFlow = (paymentFlow: string) =>
     admin('PUT', `/partners/${roofs.partner.partnerOrgId}`, { paymentFlow });
   /** Full refreshes and what follows from them are done. */

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { makeRoofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  askControlWell,
   assertConserved,
   push,
   startTestSystem,
@@ -22,17 +22,7 @@ describe('a payment submit on a whole system', () => {
   after(() => system.stop());
   afterEach(() => assertConserved(system.store));
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the answer has
-  async function ask(method: string, path: string, body?: object): Promise<any> {
-    const response = await fetch(`${system.url}/admin/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = await response.json();
-    if (response.status >= 300) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return answer;
-  }
+  const ask = (method: string, path: string, body?: object) => askControlWell(system.url, method, path, body);
 
   const untilAllPayable = (partnerOrgId: string, bills: number) =>
     until('all snapshots to be payable', DEADLINE_MS, async () => {

@@ -9,7 +9,7 @@ import { makeBillLock, makeSnapshot, releaseBillLock } from '../support/factory.
 import { EQUAL, listLedgerFaults } from '../support/platform-bills.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  askControl,
   assertConserved,
   placesOf,
   push,
@@ -32,15 +32,7 @@ describe('our own bills on a whole system', () => {
   after(() => system.stop());
   afterEach(() => assertConserved(system.store));
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the answer has
-  async function ask(method: string, path: string, body?: object): Promise<{ status: number; body: any }> {
-    const response = await fetch(`${system.url}/admin/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: await response.json() };
-  }
+  const ask = (method: string, path: string, body?: object) => askControl(system.url, method, path, body);
 
   const at = (roofs: Roofs, index: number, billYearMonth: string) => ({
     platformStationId: roofs.stations[index]!.platformStationId!,

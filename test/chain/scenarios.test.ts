@@ -5,7 +5,7 @@ import { setStagePaused } from '../../src/store/stage-control.ts';
 import { makeBillLock, releaseBillLock } from '../support/factory.ts';
 import { makeRoofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  askControlWell,
   assertConserved,
   placesOf,
   push,
@@ -127,19 +127,14 @@ describe('scenarios between the stages', () => {
       'SELECT id partnerBillId, accept_no acceptNo FROM fi_customer_bill_partner WHERE partner_org_id = ?',
       [partnerOrgId],
     );
-    const response = await fetch(`${system.url}/admin/api/v1/verifications`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        verifications: bills.map((bill) => ({
-          partnerBillId: bill.partnerBillId,
-          acceptNo: bill.acceptNo,
-          partnerQueryStatus: 'VERIFIED',
-          reason: 'compared on paper',
-        })),
-      }),
+    await askControlWell(system.url, 'POST', '/verifications', {
+      verifications: bills.map((bill) => ({
+        partnerBillId: bill.partnerBillId,
+        acceptNo: bill.acceptNo,
+        partnerQueryStatus: 'VERIFIED',
+        reason: 'compared on paper',
+      })),
     });
-    expect(response.ok, await response.clone().text()).to.equal(true);
     const rows = await system.store.many(
       "SELECT id FROM fi_customer_bill_partner WHERE partner_org_id = ? AND partner_query_status = 'VERIFIED'",
       [partnerOrgId],

@@ -5,7 +5,7 @@ import { setStagePaused } from '../../src/store/stage-control.ts';
 import { makeBillLock, makeMapping, makeSnapshot, releaseBillLock } from '../support/factory.ts';
 import { makeRoofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  askControlWell,
   assertConserved,
   billOf,
   coverageOf,
@@ -29,14 +29,11 @@ describe('side roads of the chain', () => {
 
   const pause = (stage: StageName, paused: boolean) => setStagePaused(system.store, stage, paused, 'test');
 
-  async function runByHand(stage: StageName, taskCode: string) {
-    const response = await fetch(`${system.url}/admin/api/v1/tasks/run`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ stage, taskCode }),
-    });
-    return (await response.json()) as { succeeded: number; failed: number; items: object[] };
-  }
+  const runByHand = (
+    stage: StageName,
+    taskCode: string,
+  ): Promise<{ succeeded: number; failed: number; items: object[] }> =>
+    askControlWell(system.url, 'POST', '/tasks/run', { stage, taskCode });
 
   const taskOf = (pushId: string, stage: StageName) =>
     system.store.many<{

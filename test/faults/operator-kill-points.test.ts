@@ -4,11 +4,13 @@
  */
 import { expect } from 'chai';
 import { TaskStatus } from '../../src/domain/task-status.ts';
+import { countRows } from '../support/effects.ts';
 import { untilApiKilledAt } from '../support/killed-process.ts';
 import { EQUAL } from '../support/platform-bills.ts';
 import { makeRoofs, type Roofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  type Answer,
+  askControl,
   assertConserved,
   push,
   startTestSystem,
@@ -21,12 +23,6 @@ const MONTH = '2026-01';
 const OTHER_MONTH = '2026-02';
 const STATIONS = 3;
 const DEADLINE_MS = 60_000;
-
-interface Answer {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the answer has
-  readonly body: any;
-}
 
 describe('kill -9 of the API after it did what was asked', function () {
   this.timeout(180_000);
@@ -47,14 +43,8 @@ describe('kill -9 of the API after it did what was asked', function () {
   afterEach(() => assertConserved(system.store));
   after(() => system.stop());
 
-  async function ask(method: string, path: string, body?: object, url = system.url): Promise<Answer> {
-    const response = await fetch(`${url}/admin/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: await response.json().catch(() => null) };
-  }
+  const ask = (method: string, path: string, body?: object, url = system.url) =>
+    askControl(url, method, path, body);
 
   /** Asked of an API that dies after the commit, then of another. */
   async function askTwice(point: string, path: string, body: object, operations = 1): Promise<Answer> {
@@ -65,8 +55,7 @@ describe('kill -9 of the API after it did what was asked', function () {
     return ask('POST', path, body);
   }
 
-  const count = async (from: string, values: readonly string[] = []) =>
-    Number((await system.store.one<{ n: string }>(`SELECT COUNT(*) n FROM ${from}`, values)).n);
+  const count = (from: string, values?: readonly string[]) => countRows(system.store, from, values);
   const audited = () => count('operation_audit');
 
   const untilWorkEnds = () =>

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { untilKilledAt } from '../support/killed-process.ts';
 import { makeRoofs } from '../support/roofs.ts';
 import {
-  ADMIN_TOKEN,
+  askControlWell,
   assertConserved,
   push,
   startTestSystem,
@@ -33,17 +33,7 @@ describe('kill -9 between two commits of a payment submit', function () {
   });
   after(() => system.stop());
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the answer has
-  async function ask(method: string, path: string, body?: object): Promise<any> {
-    const response = await fetch(`${system.url}/admin/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = await response.json().catch(() => null);
-    if (response.status >= 300) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`);
-    return answer;
-  }
+  const ask = (method: string, path: string, body?: object) => askControlWell(system.url, method, path, body);
 
   async function withHealthyWorker(work: () => Promise<void>): Promise<void> {
     healthy = await startWorkerProcess(system, 'healthy');

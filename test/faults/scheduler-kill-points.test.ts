@@ -13,6 +13,7 @@ import type { StageName } from '../../src/domain/stage.ts';
 import { rules } from '../../src/invariants/all.ts';
 import { completePush } from '../../src/scheduler/number-completions.ts';
 import { NEW_READ_COMMITTED } from '../../src/store/transaction.ts';
+import { countRows } from '../support/effects.ts';
 import { insertNumberedRow, insertRows, makePartner } from '../support/factory.ts';
 import { KILLABLE, untilKilledAt } from '../support/killed-process.ts';
 import { CREATOR, PAYMENT_PARTNER } from '../support/payment-factory.ts';
@@ -97,8 +98,7 @@ describe('kill -9 of a scheduler', function () {
     await assertConserved(system.store);
   }
 
-  const count = async (from: string, values: readonly string[] = []) =>
-    Number((await system.store.one<{ n: string }>(`SELECT COUNT(*) n FROM ${from}`, values)).n);
+  const count = (from: string, values?: readonly string[]) => countRows(system.store, from, values);
 
   async function pushAndWork(): Promise<Pushed> {
     const roofs = await makeRoofs(system.store, { stations: STATIONS, months: MONTHS });

@@ -18,10 +18,15 @@ export interface Work {
   readonly open: number;
 }
 
+/** @param from a table, and what of it */
+export async function countRows(sql: Sql, from: string, values: readonly string[] = []): Promise<number> {
+  return Number((await sql.one<{ n: string }>(`SELECT COUNT(*) n FROM ${from}`, values)).n);
+}
+
 export async function workOf(sql: Sql, { partnerOrgId, pushId }: PushedRoofs): Promise<Work> {
   const one = async (statement: string, values: readonly string[]) =>
     Number((await sql.one<{ n: string | null }>(statement, values)).n ?? 0);
-  const count = (from: string, values: readonly string[]) => one(`SELECT COUNT(*) n FROM ${from}`, values);
+  const count = (from: string, values: readonly string[]) => countRows(sql, from, values);
   const ofTasks = (what: string) =>
     one(`SELECT SUM(${what}) n FROM fi_async_task WHERE partner_org_id = ?`, [partnerOrgId]);
   return {

@@ -114,6 +114,30 @@ export async function push(
   return { status: response.status, body: (await response.json()) as PushReply['body'] };
 }
 
+/** `body` is whatever JSON the answer has; null where it has none. */
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever JSON the answer has
+  readonly body: any;
+}
+
+/** As an operator, over HTTP. */
+export async function askControl(url: string, method: string, path: string, body?: object): Promise<Answer> {
+  const response = await fetch(`${url}/admin/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json().catch(() => null) };
+}
+
+/** Where nothing but success will do. @returns the answer's body. @throws Error that says what the answer was */
+export async function askControlWell(...asked: Parameters<typeof askControl>): Promise<Answer['body']> {
+  const { status, body } = await askControl(...asked);
+  if (status >= 300) throw new Error(`${asked[1]} ${asked[2]}: ${status} ${JSON.stringify(body)}`);
+  return body;
+}
+
 export interface Coverage {
   readonly state: 'IN_PROGRESS' | 'COMPLETE' | 'COMPLETE_WITH_EXCEPTIONS';
   readonly stationOutcome: string | null;
